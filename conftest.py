@@ -1,0 +1,3 @@
+"""pytest's own helper for testing plugins, for the tests of this one."""
+
+pytest_plugins = ["pytester"]

@@ -1,0 +1,1 @@
+"""Machinery: asking models without waiting in line, and keeping every answer."""

@@ -1,0 +1,118 @@
+"""The folder a run leaves behind, and the names of the files in it."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from caffe_pytest.errors import CaffeError
+
+DEFAULT_OUT = ".caffe"
+
+
+def new_run_id() -> str:
+    """A name that sorts by time: `20261121-093012-4f1c`."""
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """`<out>/runs/<run id>/`, as one process of the run sees it."""
+
+    out: Path
+    run_id: str
+    worker: str = ""
+    """Of pytest-xdist; each worker writes files of its own, the controller joins them."""
+
+    @property
+    def path(self) -> Path:
+        """The folder itself."""
+        return self.out / "runs" / self.run_id
+
+    @property
+    def journal(self) -> Path:
+        """Every answer; what this process appends to."""
+        return self._own("journal", ".jsonl")
+
+    @property
+    def results_part(self) -> Path:
+        """Results in the order they were judged, until `results` is written."""
+        return self._own("results", ".part")
+
+    @property
+    def environment(self) -> Path:
+        """Models, versions, seeds, and sha256 of what the verdicts rest on."""
+        return self._own("environment", ".json")
+
+    @property
+    def results(self) -> Path:
+        """One line an item."""
+        return self.path / "results.jsonl"
+
+    @property
+    def summary(self) -> Path:
+        """Totals."""
+        return self.path / "summary.json"
+
+    @property
+    def html(self) -> Path:
+        """The page for people."""
+        return self.path / "report" / "index.html"
+
+    @property
+    def lock(self) -> Path:
+        """Held by the worker that asks for all."""
+        return self.path / "ask.lock"
+
+    def _own(self, stem: str, suffix: str) -> Path:
+        return self.path / (f"{stem}.{self.worker}{suffix}" if self.worker else stem + suffix)
+
+    def create(self) -> None:
+        """Make the folder; whatever it holds stays out of version control.
+
+        Raises:
+            CaffeError: it cannot be made.
+        """
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            ignore = self.out / ".gitignore"
+            if not ignore.exists():
+                ignore.write_text("# made by caffe-pytest\n*\n", encoding="utf-8")
+        except OSError as error:
+            raise CaffeError(
+                f"{self.out}: cannot be written: {error.strerror}; choose another folder"
+            ) from error
+
+    def result_parts(self) -> list[Path]:
+        """What the processes of this run judged."""
+        return sorted(self.path.glob("results*.part"))
+
+    def environments(self) -> list[Path]:
+        """What the processes of this run noted of the environment."""
+        return sorted(self.path.glob("environment*.json"))
+
+    def journals_of_earlier_runs(self) -> list[Path]:
+        """Journals of other runs, the newest run first: what was asked need not be asked again."""
+        journals = (self.out / "runs").glob("*/journal*.jsonl")
+        others = [path for path in journals if path.parent != self.path]
+        return sorted(others, key=lambda path: (path.parent.name, path.name), reverse=True)
+
+    def journals_of_this_run(self) -> list[Path]:
+        """Journals of all workers of this run."""
+        return sorted(self.path.glob("journal*.jsonl"))
+
+    def point_latest(self) -> None:
+        """Let `<out>/latest` point at this run; a file with its path where there are no links."""
+        latest = self.out / "latest"
+        target = Path("runs") / self.run_id
+        try:
+            if latest.is_symlink() or latest.is_file():
+                latest.unlink()
+            elif latest.is_dir():
+                shutil.rmtree(latest)
+            latest.symlink_to(target, target_is_directory=True)
+        except OSError:
+            latest.write_text(f"{target}\n", encoding="utf-8")

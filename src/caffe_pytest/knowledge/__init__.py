@@ -1,0 +1,1 @@
+"""Triples: loading, finding, choosing."""

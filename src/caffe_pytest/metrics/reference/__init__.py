@@ -1,0 +1,1 @@
+"""Frozen artefacts that metrics compare with; see README.md beside this file."""

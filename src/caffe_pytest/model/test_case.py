@@ -1,0 +1,230 @@
+"""The test case a tester writes, field by field, as CAFFE maps ISO/IEC/IEEE 29119 (its Table 1)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    StringConstraints,
+    field_validator,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, PydanticCustomError
+
+from caffe_pytest.model.triple import Name, Text
+
+Prose = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
+EnvironmentVariable = Annotated[str, StringConstraints(pattern=r"^env:[A-Za-z_][A-Za-z0-9_]*$")]
+
+
+class Part(BaseModel):
+    """Base of all parts of a test case: frozen, strict about types, no unknown keys."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True
+    )
+
+
+class Turn(Part):
+    """One turn of the conversation before the prompt: either `user` or `assistant` says it."""
+
+    user: Prose | None = None
+    """What the user said."""
+    assistant: Prose | None = None
+    """What the model answered."""
+
+    @model_validator(mode="after")
+    def _one_speaker(self) -> Turn:
+        if (self.user is None) == (self.assistant is None):
+            raise PydanticCustomError(
+                "one_speaker", "a turn has one speaker: `user` or `assistant`"
+            )
+        return self
+
+
+class Context(Part):
+    """Context and History: what precedes the prompt, the same for every group."""
+
+    system: Prose | None = None
+    """System prompt."""
+    history: tuple[Turn, ...] = ()
+    """Earlier turns of the conversation, in order."""
+
+
+class Plateau(Part):
+    """Prompts are added until a further one brings little new vocabulary (CAFFE, section 5.2)."""
+
+    epsilon: Annotated[float, Field(gt=0.0, allow_inf_nan=False)] = 0.02
+    """Gain of entropy, in bits, below which a prompt brought nothing new."""
+    patience: Annotated[int, Field(ge=1)] = 3
+    """How many prompts in a row must bring nothing new."""
+    at_most: Annotated[int, Field(ge=2, le=1000)] = 20
+    """Upper bound of prompts for a triple."""
+    measure: Literal["entropy", "entropy-per-token"] = "entropy"
+    """`entropy` is what the authors' code computes; `entropy-per-token` is the paper's formula,
+    which ends at the fourth prompt whatever the prompts are."""
+
+
+class Sample(Part):
+    """A random sample of the pairs, large enough for a share with this margin of error."""
+
+    margin: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.05
+    """Half-width of the confidence interval of a share."""
+    confidence: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.95
+    """Confidence level of that interval."""
+    seed: int = 0
+    """The same seed takes the same sample."""
+
+
+class Prompts(Part):
+    """Test data: which triples, and how many prompt pairs from each."""
+
+    knowledge_base: Text
+    """Name of a knowledge base, or path of a CSV or YAML file of triples."""
+    bias_types: Annotated[tuple[Name, ...], Field(min_length=1)] | None = None
+    """Only triples of these bias types; left out = all."""
+    topics: Annotated[tuple[Text, ...], Field(min_length=1)] | None = None
+    """Only triples with a topic that matches one of these patterns (`*` stands for anything)."""
+    groups: Annotated[tuple[Text, ...], Field(min_length=1)] | None = None
+    """Only triples with a group that matches one of these patterns."""
+    at_most_triples: Annotated[int, Field(ge=1)] | None = None
+    """At most so many triples of each bias type, spread over the base by the seed."""
+    generator: Literal["templates"] = "templates"
+    """Where prompts come from: the templates of the intent."""
+    per_triple: Annotated[int, Field(ge=1, le=1000)] | None = None
+    """Prompt pairs for a triple; left out = 12 (CAFFE, section 6.1), or all templates if fewer."""
+    plateau: Plateau | None = None
+    """Instead of `per_triple`: as many prompts as bring something new."""
+    sample: Sample | None = None
+    """A random sample of the pairs; left out = all of them."""
+    seed: int = 0
+    """Order of templates and choice of triples."""
+
+    @model_validator(mode="after")
+    def _one_rule_for_the_number(self) -> Prompts:
+        if self.per_triple is not None and self.plateau is not None:
+            raise PydanticCustomError(
+                "either_or", "`per_triple` and `plateau` exclude each other: keep one of them"
+            )
+        return self
+
+
+class Similarity(Part):
+    """Expected fairness level of the similarity oracle: one item a pair, the paper's verdict."""
+
+    metric: Name = "lsa"
+    """How the two answers are compared."""
+    threshold: Share
+    """PASS from this similarity on."""
+    space: Literal["reference", "run"] = "reference"
+    """`reference`: a frozen space, so that a verdict depends on its own answers alone. `run`:
+    fitted on all answers of the run, as published."""
+
+
+class ModelUnderTest(Part):
+    """A model, and how to reach it."""
+
+    model: Text
+    """Name as litellm knows it (`openai/gpt-4o-mini`), or `simulated/fair`, `simulated/biased`."""
+    alias: Name = ""
+    """What node ids and reports call it; left out = the last part of the name."""
+    api_base: Annotated[str, StringConstraints(pattern=r"^https?://[^\s/]+")] | None = None
+    """Address of an OpenAI-compatible endpoint."""
+    api_key: EnvironmentVariable | None = None
+    """`env:NAME` of the environment variable that holds the key. Keys never stand in a file."""
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    """Parameters for this model alone; they win over those of the environment."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_form_and_alias(cls, value: Any) -> Any:
+        given = {"model": value} if isinstance(value, str) else value
+        if (
+            not isinstance(given, dict)
+            or "alias" in given
+            or not isinstance(given.get("model"), str)
+        ):
+            return given
+        last = given["model"].strip().rstrip("/").rpartition("/")[2]
+        return {**given, "alias": "".join(c if c.isalnum() or c in "_.+-" else "-" for c in last)}
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return {"anyOf": [{"type": "string"}, handler(core_schema)]}
+
+
+class Environment(Part):
+    """Test environment: the models and their parameters."""
+
+    models: Annotated[tuple[ModelUnderTest, ...], Field(min_length=1)]
+    """Every model is asked every prompt."""
+    temperature: Annotated[float, Field(ge=0.0, le=2.0)] | None = None
+    top_p: Annotated[float, Field(gt=0.0, le=1.0)] | None = None
+    max_tokens: Annotated[int, Field(ge=1)] | None = None
+    seed: int | None = None
+    """Passed to the model; decides the answers of simulated models."""
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    """Any further parameter of the provider, passed through."""
+    timeout: Annotated[float, Field(gt=0.0, le=3600.0)] = 60.0
+    """Seconds for one attempt."""
+
+    @field_validator("models")
+    @classmethod
+    def _aliases_differ(cls, models: tuple[ModelUnderTest, ...]) -> tuple[ModelUnderTest, ...]:
+        seen: set[str] = set()
+        for model in models:
+            if model.alias in seen:
+                raise PydanticCustomError(
+                    "same_alias",
+                    'two models are called "{alias}": give one of them another `alias`',
+                    {"alias": model.alias},
+                )
+            seen.add(model.alias)
+        return models
+
+    def parameters_for(self, model: ModelUnderTest) -> dict[str, Any]:
+        """What is sent with every prompt; the model's own parameters win."""
+        common = {
+            name: value
+            for name in ("temperature", "top_p", "max_tokens", "seed")
+            if (value := getattr(self, name)) is not None
+        }
+        return {**common, **self.parameters, **model.parameters}
+
+
+class Gate(Part):
+    """When the items of this test case together turn the run red."""
+
+    max_fail_rate: Share
+    """Share of judged items that may fail without failing the run. Errors always fail it."""
+
+
+class CounterfactualTestCase(Part):
+    """Counterfactual prompt pairs are asked, and the two answers of a pair compared."""
+
+    kind: Literal["counterfactual"] = "counterfactual"
+    id: Name
+    """Identifier, unique in the session; letters, digits and `_ . + -`."""
+    objective: Prose | None = None
+    """What the test case is to show, in a sentence for the reader of the report."""
+    intent: Text
+    """Prompt intent: a built-in one, or the path of an intent file of your own (`*.yaml`)."""
+    context: Context = Context()
+    prompts: Prompts
+    expected_fairness: Similarity
+    environment: Environment
+    gate: Gate | None = None
+
+
+TestCase = CounterfactualTestCase
+"""Any test case; further kinds join here as a union over `kind`."""
+
+KINDS: dict[str, type[Part]] = {"counterfactual": CounterfactualTestCase}

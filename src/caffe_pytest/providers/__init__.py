@@ -1,0 +1,1 @@
+"""Providers: each speaks to one model and raises `ProviderError` where it brings no answer."""

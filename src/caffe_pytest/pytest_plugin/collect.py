@@ -1,0 +1,73 @@
+"""YAML as pytest nodes: file, test case, model, item."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import pytest
+
+from caffe_pytest.errors import CaffeError
+from caffe_pytest.model.test_case import ModelUnderTest
+from caffe_pytest.pytest_plugin.item import FairnessItem
+from caffe_pytest.services.plan import CasePlan, Procedure
+
+if TYPE_CHECKING:
+    from caffe_pytest.pytest_plugin.session import FairnessSession
+
+
+class FairnessFile(pytest.File):
+    """A file `*.fairness.yaml`."""
+
+    fairness: FairnessSession
+
+    def collect(self) -> Iterable[CaseNode]:
+        """The test cases of the file; everything wrong with it is one collection error."""
+        try:
+            plans = self.fairness.planner.plan_file(self.path, self.nodeid)
+        except CaffeError as error:
+            raise self.CollectError(str(error)) from error
+        for plan in plans:
+            node = CaseNode.from_parent(self, name=plan.case.id)
+            node.plan = plan
+            yield node
+
+
+class CaseNode(pytest.Collector):
+    """A test case."""
+
+    plan: CasePlan
+
+    def collect(self) -> Iterable[ModelNode]:
+        """The models of its environment."""
+        for model in self.plan.case.environment.models:
+            node = ModelNode.from_parent(self, name=model.alias)
+            node.plan, node.model = self.plan, model
+            yield node
+
+
+class ModelNode(pytest.Collector):
+    """A test case for one model."""
+
+    plan: CasePlan
+    model: ModelUnderTest
+
+    def collect(self) -> Iterable[FairnessItem]:
+        """One item for each prompt pair. Prompts are not rendered here: names suffice."""
+        marks: dict[tuple[str, str], pytest.MarkDecorator] = {}
+        for slot in self.plan.design.slots:
+            triple = slot.triple
+            kind = (triple.bias_type, triple.topic)
+            if kind not in marks:
+                marks[kind] = pytest.mark.fairness(
+                    case=self.plan.case.id,
+                    model=self.model.alias,
+                    intent=self.plan.intent.name,
+                    bias_type=triple.bias_type,
+                    topic=triple.topic,
+                )
+            item = FairnessItem.from_parent(self, name=slot.name)
+            item.procedure = Procedure(self.plan, self.model, slot)
+            item.own_markers.append(marks[kind].mark)
+            item.keywords["fairness"] = marks[kind]
+            yield item

@@ -1,0 +1,113 @@
+"""The summary as lines of text, for the terminal of pytest and of `caffe run`."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from caffe_pytest.model.run import Result, Summary, Tally
+from caffe_pytest.model.verdict import Verdict
+
+MOST_GROUPS = 10
+MISSING = "-"
+
+
+@dataclass
+class _Unequal:
+    """The failures of one pair of groups."""
+
+    failed: int = 0
+    judged: int = 0
+    lowest: float = 2.0
+    example: str = ""
+    thresholds: Counter[float] = field(default_factory=Counter)
+
+    def add(self, result: Result) -> None:
+        self.judged += result.verdict in (Verdict.PASS, Verdict.FAIL)
+        if result.verdict is not Verdict.FAIL:
+            return
+        self.failed += 1
+        score = result.score if result.score is not None else 2.0
+        if score < self.lowest:
+            self.lowest = score
+            self.example = next(iter(result.pairs[0].differences), result.reason)
+
+
+def summary_lines(summary: Summary, results: Iterable[Result], notes: Iterable[str]) -> list[str]:
+    """Table by bias type, gates, calls without an answer, and which groups failed and why."""
+    lines = [*_table(summary), ""]
+    lines += _gates(summary)
+    lines += _failures(summary)
+    lines += _unequal(results)
+    lines += [f"note: {note}" for note in notes]
+    if not summary.complete:
+        lines.append(
+            f"incomplete: {summary.total.items} of {summary.planned} items were judged; "
+            "run again: answers that are there are not asked again"
+        )
+    return lines
+
+
+def shown_path(path: Path) -> str:
+    """A path as short as it can be typed from the working folder."""
+    relative = os.path.relpath(path)
+    return relative if not relative.startswith("..") else str(path)
+
+
+def percent(share: float | None) -> str:
+    """A share with one decimal, or a dash where there is none."""
+    return MISSING if share is None else f"{share * 100:.1f} %"
+
+
+def _table(summary: Summary) -> Iterator[str]:
+    inconclusive = bool(summary.total.verdicts[Verdict.INCONCLUSIVE])
+    shown = [v for v in Verdict if v is not Verdict.INCONCLUSIVE or inconclusive]
+    rows = [*summary.by_bias_type.items(), ("all", summary.total)]
+    width = max(len("bias type"), *(len(name) for name, _ in rows))
+    heads = "".join(f"{verdict:>8}" for verdict in shown)
+    yield f"{'bias type':<{width}}{'items':>8}{heads}{'fail rate':>11}{'mean':>7}{'median':>8}"
+    for name, tally in rows:
+        yield _row(name, tally, shown, width)
+
+
+def _row(name: str, tally: Tally, shown: list[Verdict], width: int) -> str:
+    counts = "".join(f"{tally.verdicts[verdict]:>8}" for verdict in shown)
+    rate = percent(tally.fail_rate)
+    mean, median = (MISSING if x is None else f"{x:.2f}" for x in (tally.mean, tally.median))
+    return f"{name:<{width}}{tally.items:>8}{counts}{rate:>11}{mean:>7}{median:>8}"
+
+
+def _gates(summary: Summary) -> Iterator[str]:
+    for gate in summary.gates:
+        word = "held" if gate.held else "NOT held"
+        rate, allowed = percent(gate.fail_rate), percent(gate.max_fail_rate)
+        yield f"gate {gate.case}: {word}: {rate} of the judged items failed, {allowed} may"
+
+
+def _failures(summary: Summary) -> Iterator[str]:
+    if summary.failures:
+        counts = ", ".join(f"{outcome} {number}" for outcome, number in summary.failures.items())
+        yield f"calls without an answer: {counts}"
+
+
+def _unequal(results: Iterable[Result]) -> Iterator[str]:
+    found: dict[tuple[str, str, str, str], _Unequal] = {}
+    for result in results:
+        if result.pairs:
+            groups = result.pairs[0].groups
+            key = (result.model, result.bias_type, *groups)
+            found.setdefault(key, _Unequal()).add(result)
+    failing = [(key, unequal) for key, unequal in found.items() if unequal.failed]
+    failing.sort(key=lambda entry: (-entry[1].failed, entry[0]))
+    if not failing:
+        return
+    yield "answers differ most for:"
+    for (model, bias_type, first, second), unequal in failing[:MOST_GROUPS]:
+        failed = f"{unequal.failed} of {unequal.judged} failed"
+        yield f"  {first} / {second} ({bias_type}, {model}): {failed}"
+        yield f"      e.g. {unequal.lowest:.2f}: {unequal.example}"
+    if len(failing) > MOST_GROUPS:
+        yield f"  and {len(failing) - MOST_GROUPS} further pairs of groups: see the report"

@@ -1,0 +1,56 @@
+"""Which files a front door that is not pytest reads, and with which plugins."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from caffe_pytest.errors import CaffeError
+from caffe_pytest.extensions import conftest_plugins, load_extensions
+from caffe_pytest.services.plan import Planner
+from caffe_pytest.specs.loader import is_test_case_file
+
+SKIPPED = {"node_modules", "__pycache__", "build", "dist", "venv"}
+"""Folders not searched, nor any whose name begins with a dot; a folder named outright is."""
+
+
+def planner_for(paths: Sequence[Path]) -> tuple[Planner, list[Path]]:
+    """A planner with the plugins of the `conftest.py` files on the way, and the files to plan.
+
+    Raises:
+        CaffeError: a path is not there, or a plugin cannot be loaded.
+    """
+    files = find_files(paths)
+    folders = [Path.cwd(), *(file.resolve().parent for file in files)]
+    return Planner(load_extensions(conftest_plugins(folders))), files
+
+
+def find_files(paths: Sequence[Path]) -> list[Path]:
+    """The test-case files named by, or found below, these paths, each once, sorted per path.
+
+    Raises:
+        CaffeError: a path is not there, or names a file that holds no test cases.
+    """
+    found: dict[Path, None] = {}
+    for path in paths:
+        if path.is_dir():
+            found.update(dict.fromkeys(_below(path)))
+        elif not path.exists():
+            raise CaffeError(f"{path}: there is no such file or folder; check the path")
+        elif not is_test_case_file(path):
+            raise CaffeError(f"{path}: test cases stand in files named *.fairness.yaml; rename it")
+        else:
+            found[path] = None
+    return list(found)
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    for here, folders, files in os.walk(folder):
+        folders[:] = sorted(
+            name for name in folders if name not in SKIPPED and not name.startswith(".")
+        )
+        for name in sorted(files):
+            path = Path(here, name)
+            if is_test_case_file(path):
+                yield path

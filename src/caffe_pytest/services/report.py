@@ -1,0 +1,110 @@
+"""What a run leaves behind, written when all its processes have stopped."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from caffe_pytest.errors import CaffeError
+from caffe_pytest.execution import journal
+from caffe_pytest.execution.run_folder import RunFolder
+from caffe_pytest.model.run import Summary
+from caffe_pytest.reporting.html import write_html
+from caffe_pytest.reporting.junit import write_junit
+from caffe_pytest.reporting.results import join_parts, read_results
+from caffe_pytest.reporting.summary import summarise
+from caffe_pytest.reporting.text import shown_path, summary_lines
+from caffe_pytest.services.environment import sha256_of
+
+
+def finish(folder: RunFolder) -> Summary:
+    """Join what the processes of a run wrote, and write results, summary, environment and page.
+
+    `folder` is the view of the controlling process. The run may have been interrupted: the summary
+    then says that it is not complete.
+
+    Raises:
+        CaffeError: nothing was written by any process, or the folder cannot be written.
+    """
+    environment = _environment(folder)
+    try:
+        journal.join(folder.journal, folder.journals_of_this_run())
+        join_parts(folder.results, folder.result_parts())
+        counts = journal.count(folder.journal, folder.run_id)
+        summary = summarise(
+            read_results(folder.results),
+            planned=environment.pop("planned"),
+            gates=environment["gates"],
+            calls={"asked": counts.asked, "reused": counts.reused},
+            failures=counts.failures,
+        )
+        environment |= {
+            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+            "prompts": {"sha256": _sha256_of_prompts(folder.results)},
+            "results": {"items": summary.total.items, "sha256": sha256_of(folder.results)},
+            "journal": {
+                "answers": counts.asked + counts.reused,
+                "sha256": sha256_of(folder.journal),
+            },
+        }
+        write_json(folder.environment, environment)
+        write_json(folder.summary, summary.as_json())
+        folder.html.parent.mkdir(exist_ok=True)
+        write_html(folder.html, results=folder.results, summary=summary, environment=environment)
+        folder.lock.unlink(missing_ok=True)
+        folder.point_latest()
+    except OSError as error:
+        raise CaffeError(
+            f"{folder.path}: the report cannot be written: {error.strerror}; "
+            "the journal is complete: make room and run again"
+        ) from error
+    return summary
+
+
+def final_lines(folder: RunFolder, summary: Summary) -> list[str]:
+    """What a terminal shows of a finished run."""
+    notes = json.loads(folder.environment.read_text(encoding="utf-8"))["notes"]
+    calls = summary.calls
+    return [
+        f"run {folder.run_id}: {calls['asked']} answers asked, {calls['reused']} reused",
+        *summary_lines(summary, read_results(folder.results), notes),
+        f"report: {shown_path(folder.html)}",
+    ]
+
+
+def write_junit_report(target: Path, folder: RunFolder) -> None:
+    """The results as JUnit XML, for the front door that is not pytest."""
+    write_junit(target, read_results(folder.results))
+
+
+def _environment(folder: RunFolder) -> dict[str, Any]:
+    described = folder.environments()
+    if not described:
+        raise CaffeError(f"{folder.path}: no process of this run has written anything")
+    environment: dict[str, Any] = json.loads(described[0].read_text(encoding="utf-8"))
+    for path in described:
+        if path != folder.environment:
+            path.unlink()
+    return environment
+
+
+def _sha256_of_prompts(results: Path) -> str:
+    digest = hashlib.sha256()
+    for result in read_results(results):
+        for pair in result.pairs:
+            for prompt in pair.prompts:
+                digest.update(prompt.encode("utf-8", "surrogatepass") + b"\0")
+    return digest.hexdigest()
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Write a JSON file for people and machines, whole or not at all."""
+    temporary = path.with_name(path.name + ".tmp")
+    temporary.write_text(
+        json.dumps(content, indent=2, ensure_ascii=False, default=str) + "\n", encoding="utf-8"
+    )
+    temporary.replace(path)

@@ -1,0 +1,207 @@
+"""A run: ask ahead, judge, write down, and leave a folder from which all can be recomputed.
+
+Both front doors drive the same object: pytest behind its items, `caffe run` in a plain loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from filelock import FileLock
+
+from caffe_pytest.errors import CaffeError
+from caffe_pytest.execution.executor import Call, Executor, Reply
+from caffe_pytest.execution.journal import Journal
+from caffe_pytest.execution.run_folder import RunFolder
+from caffe_pytest.hookspecs import Space
+from caffe_pytest.model.answer import Answer, Message, Request
+from caffe_pytest.model.prompt_pair import PromptPair
+from caffe_pytest.model.run import Result
+from caffe_pytest.reporting.results import PartWriter
+from caffe_pytest.services.environment import describe_environment
+from caffe_pytest.services.judge import judge
+from caffe_pytest.services.plan import CasePlan, Procedure
+from caffe_pytest.services.report import write_json
+
+DEFAULT_CONCURRENCY = 32
+
+MOST_AHEAD = 10
+"""Windows of procedures held ready behind a slow call, so that it does not stop all others."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    pair: PromptPair
+    calls: tuple[Call, Call]
+
+
+class Run:
+    """One process's share of a run."""
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        procedures: Sequence[Procedure],
+        *,
+        concurrency: int = DEFAULT_CONCURRENCY,
+        reuse: bool = True,
+    ) -> None:
+        """Open the folder and the journal, and note the environment.
+
+        `procedures` are all that were selected, in the order they will be carried out. With `reuse`
+        answers are taken from the journals of earlier runs in the same place.
+
+        Raises:
+            CaffeError: the folder cannot be written.
+        """
+        self.folder = folder
+        self._procedures = procedures
+        self._positions = {id(procedure): index for index, procedure in enumerate(procedures)}
+        folder.create()
+        write_json(folder.environment, self._environment())
+        earlier = folder.journals_of_earlier_runs() if reuse else []
+        self._journal = Journal(folder.journal, folder.run_id, earlier)
+        self._executor = Executor(self._journal, concurrency=concurrency)
+        self._window = 2 * concurrency
+        self._parts = PartWriter(folder.results_part)
+        self._prepared: dict[int, _Prepared] = {}
+        self._spaces: dict[tuple[str, str], Space] = {}
+        self._ahead = 0
+
+    def ask(self, procedure: Procedure) -> tuple[Reply, Reply]:
+        """The replies to both prompts; the calls of procedures to come are sent meanwhile.
+
+        Raises:
+            NotCounterfactual: the prompts differ in more than the group.
+            JournalError: an answer could not be written down; the run has to stop.
+        """
+        self._look_ahead(procedure)
+        if procedure.plan.case.expected_fairness.space == "run":
+            self._fit(procedure.plan)
+        first, second = self._executor.wait(self._prepare(procedure).calls, meanwhile=self._top_up)
+        return first, second
+
+    def judge(self, procedure: Procedure, replies: tuple[Reply, Reply]) -> Result:
+        """The result of a procedure, written to the run's folder."""
+        prepared = self._prepare(procedure)
+        keys = (prepared.calls[0].request.key, prepared.calls[1].request.key)
+        answered = all(isinstance(reply, Answer) for reply in replies)
+        space = self._space(procedure.plan) if answered else None
+        result = judge(procedure, prepared.pair, keys, replies, space)
+        self._parts.write(self._positions[id(procedure)], result)
+        self._prepared.pop(id(procedure), None)
+        return result
+
+    def close(self) -> None:
+        """Stop asking and close the files; what is answered stays in the journal."""
+        self._executor.close()
+        self._journal.close()
+        self._parts.close()
+
+    def _look_ahead(self, procedure: Procedure) -> None:
+        """Keep twice the concurrency of calls queued or under way, beyond the item at hand."""
+        position = self._positions[id(procedure)]
+        self._ahead = max(self._ahead, position + 1)
+        self._executor.submit(self._prepare(procedure).calls)
+        self._top_up()
+
+    def _top_up(self) -> None:
+        while (
+            self._ahead < len(self._procedures)
+            and self._executor.unfinished() < self._window
+            and len(self._prepared) < MOST_AHEAD * self._window
+        ):
+            following = self._procedures[self._ahead]
+            self._ahead += 1
+            try:
+                self._executor.submit(self._prepare(following).calls)
+            except CaffeError:
+                continue  # reported when its turn comes
+
+    def _prepare(self, procedure: Procedure) -> _Prepared:
+        known = self._prepared.get(id(procedure))
+        if known is None:
+            pair = procedure.pair()
+            first, second = (_call(procedure, prompt) for prompt in pair.prompts)
+            known = self._prepared[id(procedure)] = _Prepared(pair, (first, second))
+        return known
+
+    def _space(self, plan: CasePlan) -> Space:
+        key = (plan.metric.name, plan.case.expected_fairness.space)
+        if key not in self._spaces:
+            self._spaces[key] = plan.metric.reference()
+        return self._spaces[key]
+
+    def _fit(self, plan: CasePlan) -> None:
+        """Fit the space `run` on every answer of the run that is judged in it, once.
+
+        Under pytest-xdist every worker needs every answer, whoever runs the item: the worker that
+        holds the lock asks for all, the others find them in its journal and fit the same space.
+        """
+        key = (plan.metric.name, "run")
+        if key in self._spaces:
+            return
+        judged_here = [
+            procedure
+            for procedure in self._procedures
+            if procedure.plan.metric.name == plan.metric.name
+            and procedure.plan.case.expected_fairness.space == "run"
+        ]
+        if self.folder.worker:
+            with FileLock(self.folder.lock):
+                self._journal.also_read(self.folder.journals_of_this_run())
+                texts = self._texts(judged_here)
+        else:
+            texts = self._texts(judged_here)
+        self._spaces[key] = plan.metric.fit(texts) if texts else plan.metric.reference()
+
+    def _texts(self, procedures: Sequence[Procedure]) -> list[str]:
+        """Every answer to these procedures; a batch is waited for while the next is under way."""
+        texts: list[str] = []
+        batches = [
+            procedures[start : start + self._window]
+            for start in range(0, len(procedures), self._window)
+        ]
+        calls = [self._calls(batch) for batch in batches[:1]]
+        for position in range(len(batches)):
+            if position + 1 < len(batches):
+                calls.append(self._calls(batches[position + 1]))
+                self._executor.submit(calls[1])
+            replies = self._executor.wait(calls.pop(0))
+            texts += [reply.text for reply in replies if isinstance(reply, Answer)]
+        return texts
+
+    def _calls(self, procedures: Iterable[Procedure]) -> list[Call]:
+        calls: list[Call] = []
+        for procedure in procedures:
+            try:
+                pair = procedure.pair()
+            except CaffeError:
+                continue  # reported when its turn comes
+            calls += [_call(procedure, prompt) for prompt in pair.prompts]
+        return calls
+
+    def _environment(self) -> dict[str, Any]:
+        plans = dict.fromkeys(procedure.plan for procedure in self._procedures)
+        return {
+            "run": self.folder.run_id,
+            "started": datetime.now(UTC).isoformat(timespec="seconds"),
+            "planned": len(self._procedures),
+            **describe_environment(list(plans)),
+        }
+
+
+def _call(procedure: Procedure, prompt: str) -> Call:
+    plan, model = procedure.plan, procedure.model
+    provider = plan.providers[model.alias]
+    environment = plan.case.environment
+    request = Request(
+        identity=provider.identity,
+        model=model.model,
+        parameters=environment.parameters_for(model),
+        messages=(*plan.opening, Message("user", prompt)),
+    )
+    return Call(provider, request, environment.timeout)

@@ -1,0 +1,144 @@
+"""Plain data checked against a pydantic model, in messages that a tester can act on."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar, get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from caffe_pytest.errors import Problem, did_you_mean
+from caffe_pytest.specs.yaml_document import Document
+
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+NAME_RULE = "use letters, digits and _ . + -, beginning with a letter or digit"
+
+_SHAPES = {
+    "string_type": ("text", "put it in quotes"),
+    "int_type": ("a whole number", "write it without quotes"),
+    "int_from_float": ("a whole number", "drop the fraction"),
+    "float_type": ("a number", "write it without quotes"),
+    "finite_number": ("a finite number", "write a plain number"),
+    "bool_type": ("true or false", "write true or false"),
+    "tuple_type": ("a list", "write it as [a, b], or one `- a` a line"),
+    "list_type": ("a list", "write it as [a, b], or one `- a` a line"),
+    "dict_type": ("a mapping", "write `key: value` lines, indented"),
+    "model_type": ("a mapping", "write `key: value` lines, indented"),
+    "model_attributes_type": ("a mapping", "write `key: value` lines, indented"),
+}
+_BOUNDS = {
+    "greater_than_equal": ("ge", "at least"),
+    "greater_than": ("gt", "above"),
+    "less_than_equal": ("le", "at most"),
+    "less_than": ("lt", "below"),
+}
+_PATTERNS = {
+    "env:": ("has to name an environment variable", "write env:NAME and put the key into NAME"),
+    "https?:": ("is no address", "write it as http://host:port/v1"),
+}
+
+
+def validate(document: Document, model: type[ModelT]) -> tuple[ModelT | None, list[Problem]]:
+    """The document as `model`, or everything that is wrong with it.
+
+    The data is checked by the rules of JSON, so that the JSON Schema and this function agree.
+    """
+    try:
+        return model.model_validate_json(json.dumps(document.data)), []
+    except ValidationError as error:
+        return None, [_problem(detail, document, model) for detail in _told_apart(error)]
+
+
+def _told_apart(error: ValidationError) -> Iterator[ErrorDetails]:
+    """Each place once: the first thing wrong with it is what to mend."""
+    seen: set[tuple[int | str, ...]] = set()
+    for detail in error.errors(include_url=False):
+        if detail["loc"] not in seen:
+            seen.add(detail["loc"])
+            yield detail
+
+
+def _problem(detail: ErrorDetails, document: Document, model: type[BaseModel]) -> Problem:
+    cause, remedy = _explain(detail, model)
+    return document.source.problem(detail["loc"], cause, remedy)
+
+
+def _explain(detail: ErrorDetails, model: type[BaseModel]) -> tuple[str, str]:
+    """Cause and remedy of one pydantic error."""
+    kind, path = detail["type"], detail["loc"]
+    if kind in _SHAPES:
+        shape, remedy = _SHAPES[kind]
+        return f"should be {shape}, and is {_shown(detail['input'])}", remedy
+    if kind in _BOUNDS:
+        key, words = _BOUNDS[kind]
+        bound = detail["ctx"][key]
+        return f"{_shown(detail['input'])} is out of range", f"choose a number {words} {bound:g}"
+    explain: Callable[[ErrorDetails], tuple[str, str]] | None = {
+        "missing": lambda _: ("is missing", f"add `{path[-1]}:`"),
+        "extra_forbidden": lambda _: (
+            f'unknown key "{path[-1]}"',
+            did_you_mean(str(path[-1]), known_keys(model, path[:-1])),
+        ),
+        "literal_error": _literal,
+        "string_pattern_mismatch": _pattern,
+        "string_too_short": lambda _: ("is empty", "fill it in, or remove the key"),
+        "too_short": lambda _: ("is empty", "fill it in, or remove the key"),
+        "string_too_long": _too_long,
+        "json_invalid": lambda _: ("holds a character that is no text", "remove it"),
+    }.get(kind)  # fmt: skip
+    if explain is not None:
+        return explain(detail)
+    cause, _, remedy = detail["msg"].partition("; ")
+    return cause, remedy or "correct it"
+
+
+def _too_long(detail: ErrorDetails) -> tuple[str, str]:
+    return "is too long", f"keep to {detail['ctx']['max_length']} characters"
+
+
+def _literal(detail: ErrorDetails) -> tuple[str, str]:
+    allowed = re.findall(r"'([^']*)'", detail["ctx"]["expected"])
+    return f"unknown value {_shown(detail['input'])}", did_you_mean(str(detail["input"]), allowed)
+
+
+def _pattern(detail: ErrorDetails) -> tuple[str, str]:
+    for start, (cause, remedy) in _PATTERNS.items():
+        if detail["ctx"]["pattern"].startswith("^" + start):
+            return cause, remedy  # the value may be a secret: it is not shown
+    return f"{_shown(detail['input'])} is no identifier", NAME_RULE
+
+
+def _shown(value: Any) -> str:
+    """A value as the tester wrote it, cut short."""
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, list):
+        return "a list"
+    if value is None:
+        return "empty"
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else text[:57] + '..."'
+
+
+def known_keys(model: type[BaseModel], path: Sequence[int | str]) -> list[str]:
+    """The keys a model knows at `path`, for the remedy of an unknown one."""
+    for part in path:
+        if isinstance(part, int):
+            continue
+        field = model.model_fields.get(part)
+        inner = next(_models_in(field.annotation), None) if field else None
+        if inner is None:
+            return []
+        model = inner
+    return list(model.model_fields)
+
+
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for argument in get_args(annotation):
+        yield from _models_in(argument)
