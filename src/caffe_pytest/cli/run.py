@@ -14,7 +14,7 @@ from caffe_pytest.execution.run_folder import DEFAULT_OUT, RunFolder, new_run_id
 from caffe_pytest.model.verdict import Verdict
 from caffe_pytest.services.discover import planner_for
 from caffe_pytest.services.plan import Procedure
-from caffe_pytest.services.report import finish, final_lines, write_junit_report
+from caffe_pytest.services.report import final_lines, finish, write_junit_report
 from caffe_pytest.services.run import DEFAULT_CONCURRENCY, Run
 from caffe_pytest.services.validate import validate
 
@@ -54,8 +54,8 @@ def command(
 ) -> int:
     """Ask the models, judge the answers, write a report.
 
-    PATHS are files and folders; without any, the working folder. Does what `pytest --fairness` does,
-    with the same verdicts and the same exit codes.
+    PATHS are files and folders; without any, the working folder. Does what `pytest --fairness`
+    does, with the same verdicts and the same exit codes.
     """
     planner, files = planner_for(paths or (Path(),))
     checked = validate(planner, files)

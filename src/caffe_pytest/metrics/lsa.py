@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# ruff: noqa: PLC0415 - numpy and scikit-learn are imported where they are used: a session that
-# compares no texts does not pay for them.
+# numpy and scikit-learn are imported where they are used: a session that compares no texts does not
+# pay for them.
 
 NAME = "lsa"
 VERSION = "1"

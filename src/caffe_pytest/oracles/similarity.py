@@ -21,8 +21,8 @@ def judge_similarity(
 ) -> Judgement:
     """PASS if score >= threshold, else FAIL; what cannot be compared is an ERROR.
 
-    `score` is at most 1.0, NaN where the space knows no word of an answer. `refused` says which side
-    declined: answers that both decline are alike without being fair, and a side that alone
+    `score` is at most 1.0, NaN where the space knows no word of an answer. `refused` says which
+    side declined: answers that both decline are alike without being fair, and a side that alone
     declines is treated worse however alike the words are.
     """
     if all(refused):

@@ -23,11 +23,11 @@ from typing import IO, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
-from pydantic import ValidationError
 
 from caffe_pytest.errors import CaffeError
 from caffe_pytest.model.run import PairResult, Result, Summary, Tally
 from caffe_pytest.model.verdict import Verdict
+from caffe_pytest.reporting.results import read_results
 
 CHUNK = 200
 """Items that are unpacked together when one of them is opened."""
@@ -60,7 +60,7 @@ def write_html(
         with TemporaryFile(dir=target.parent) as spool:
             chunks = _Chunks(spool)
             survey = _Survey()
-            for result in _read(results):
+            for result in read_results(results):
                 survey.add(result)
                 chunks.add(result.model_dump_json())
             page = _page(survey, chunks, summary, environment, results.name)
@@ -71,22 +71,6 @@ def write_html(
             f"{place}: the report cannot be written: {error.strerror}; "
             "see that the run's folder is complete and the disk has room"
         ) from error
-
-
-def _read(results: Path) -> Iterator[Result]:
-    """The results of the file, one at a time."""
-    with results.open("rb") as lines:  # only a line feed ends a line: text may hold U+2028
-        for number, line in enumerate(lines, start=1):
-            try:
-                yield Result.model_validate_json(line)
-            except ValidationError as error:
-                first = error.errors(include_url=False, include_input=False)[0]
-                path = ".".join(str(step) for step in first["loc"])
-                raise CaffeError(
-                    f"{results}:{number}: {path + ': ' if path else ''}"
-                    f"the line is damaged: {first['msg']}; "
-                    "repeat the run: its answers stand in the journal and are not asked again"
-                ) from error
 
 
 def _write_atomically(target: Path, pieces: Iterable[str]) -> None:
@@ -268,7 +252,7 @@ class _Suspect:
 
 @dataclass
 class _Histogram:
-    """How often each level was measured, by verdict, for one metric."""
+    """How often prompt pairs had each score, by verdict, for one metric."""
 
     bins: list[dict[str, int]] = field(
         default_factory=lambda: [{verdict.value: 0 for verdict in Verdict} for _ in range(BINS)]
@@ -279,10 +263,10 @@ class _Histogram:
 
     def add(self, result: Result) -> None:
         self.thresholds.add(result.threshold)
-        if result.score is None or not math.isfinite(result.score):
-            return
-        self.outside += not 0 <= result.score <= 1
-        self.bins[min(max(int(result.score * BINS), 0), BINS - 1)][result.verdict] += 1
+        for pair in result.pairs:
+            if pair.score is not None and math.isfinite(pair.score):
+                self.outside += not 0 <= pair.score <= 1
+                self.bins[min(max(int(pair.score * BINS), 0), BINS - 1)][pair.verdict] += 1
 
     @property
     def scores(self) -> int:
