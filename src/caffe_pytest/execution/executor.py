@@ -8,12 +8,14 @@ and at most as many tasks as the lane's limit work on it.
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from caffe_pytest.errors import CaffeError, JournalError, ProviderError
@@ -27,6 +29,14 @@ SLICE = 0.2
 FIRST_BACKOFF = 0.5
 LONGEST_BACKOFF = 20.0
 LONGEST_RETRY_AFTER = 120.0
+
+SHRINK = 0.7
+"""What is left of a lane's limit when the provider says that it was too much."""
+
+LONGEST_FAREWELL = 2.0
+"""Seconds a provider gets to end its calls, and again to close."""
+
+_log = logging.getLogger(__name__)
 
 Reply = Answer | ProviderError
 """What became of a call: an answer, or why there is none."""
@@ -42,13 +52,42 @@ class Call:
     """Seconds for one attempt."""
 
 
-@dataclass
+@dataclass(slots=True, eq=False)
+class _Turn:
+    """A call in the queue of its lane, with what has happened to it so far."""
+
+    call: Call
+    attempts: int = 0
+    spent: int = 0
+    """Attempts that count against the limit: being told to wait while others are answered does not."""
+    started: float = 0.0
+    answered_before: int = 0
+
+
+@dataclass(eq=False)
 class _Lane:
+    """Calls that share a limit. It shrinks when the provider asks for fewer, and grows back."""
+
     limit: int
-    queue: deque[Call] = field(default_factory=deque)
+    at_once: float
+    """Calls that may be under way now, 1 to `limit`."""
+    queue: deque[_Turn] = field(default_factory=deque)
     working: int = 0
+    answered: int = 0
     closed_until: float = 0.0
     """Loop time before which nothing is sent: the provider asked for a pause."""
+    shrunk_at: float = 0.0
+
+    def grow(self) -> None:
+        """One call more at once for every round of answers."""
+        self.answered += 1
+        self.at_once = min(self.limit, self.at_once + 1 / self.at_once)
+
+    def shrink(self, sent: float, now: float) -> None:
+        """Fewer at once, but only once for all calls that were under way together."""
+        if sent >= self.shrunk_at:
+            self.at_once = max(1.0, self.at_once * SHRINK)
+            self.shrunk_at = now
 
 
 class Executor:
@@ -70,21 +109,22 @@ class Executor:
 
     def submit(self, calls: Sequence[Call]) -> None:
         """Queue the calls that nobody has answered or asked yet; returns at once."""
-        lanes: set[str] = set()
+        lanes: dict[str, _Lane] = {}
         for call in calls:
             key = call.request.key
             if key in self._open or key in self._failed or key in self._journal:
                 continue
             self._open[key] = Future()
-            lane = self._lanes.get(call.provider.lane)
+            name = call.provider.lane
+            lane = self._lanes.get(name)
             if lane is None:
-                lane = self._lanes[call.provider.lane] = _Lane(self._limit)
+                lane = self._lanes[name] = _Lane(self._limit, at_once=self._limit)
             self._providers[id(call.provider)] = call.provider
-            lane.queue.append(call)
-            lanes.add(call.provider.lane)
-        for name in lanes:
-            if self._lanes[name].working < self._limit:
-                self._loop.call_soon_threadsafe(self._staff, self._lanes[name])
+            lane.queue.append(_Turn(call))
+            lanes[name] = lane
+        for lane in lanes.values():
+            # also where all are busy: the last of them may be finding the queue empty just now
+            self._loop.call_soon_threadsafe(self._staff, lane)
 
     def wait(
         self, calls: Sequence[Call], meanwhile: Callable[[], None] = lambda: None
@@ -106,49 +146,60 @@ class Executor:
     def forget_queued(self) -> None:
         """Drop every call that has not been sent."""
         for lane in self._lanes.values():
-            while lane.queue:
-                try:
-                    call = lane.queue.popleft()
-                except IndexError:  # a worker took the last one
-                    break
-                future = self._open.pop(call.request.key, None)
+            while (turn := _next(lane)) is not None:
+                future = self._open.pop(turn.call.request.key, None)
                 if future is not None:
                     future.cancel()
 
     def close(self) -> None:
-        """Drop what is queued, cancel what is under way, close the providers, end the thread."""
+        """Drop what is queued, cancel what is under way, close the providers, end the thread.
+
+        A provider that fails to end or to close is left behind; its thread is a daemon.
+        """
         self.forget_queued()
+        if self._thread.is_alive():
+            farewell = asyncio.run_coroutine_threadsafe(self._shut(), self._loop)
+            with suppress(TimeoutError):
+                farewell.result(timeout=3 * LONGEST_FAREWELL)
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join(timeout=LONGEST_FAREWELL)
         if not self._thread.is_alive():
-            return
-        asyncio.run_coroutine_threadsafe(self._shut(), self._loop).result(timeout=10)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(timeout=10)
-        self._loop.close()
+            self._loop.close()
 
     def _wait_for(self, call: Call, meanwhile: Callable[[], None]) -> Reply:
         key = call.request.key
-        while (future := self._open.get(key)) is not None:
+        for _ in range(2):
+            self._await(key, meanwhile)
+            if key in self._failed:
+                return self._failed[key]
+            answer = self._journal.read(key)
+            if answer is not None:
+                return answer
+            self.submit([call])  # damaged on disk
+        raise JournalError(
+            f"{self._journal.path}: an answer just written cannot be read; is something else "
+            "writing to this file, or is the disk damaged?"
+        )
+
+    def _await(self, key: str, meanwhile: Callable[[], None]) -> None:
+        while (future := self._open.get(key)) is not None and self._fatal is None:
             try:
                 future.result(timeout=SLICE)
             except TimeoutError:
+                if not self._thread.is_alive():
+                    self._fatal = CaffeError("a provider ended the thread that asks the models")
                 meanwhile()
-                continue
-            self._open.pop(key, None)
+            else:
+                self._open.pop(key, None)
         if self._fatal is not None:
             raise self._fatal
-        if key in self._failed:
-            return self._failed[key]
-        answer = self._journal.read(key)
-        if answer is None:  # damaged on disk: ask again
-            return self.wait([call])[0]
-        return answer
 
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)
         self._loop.run_forever()
 
     def _staff(self, lane: _Lane) -> None:
-        for _ in range(min(lane.limit - lane.working, len(lane.queue))):
+        for _ in range(min(int(lane.at_once) - lane.working, len(lane.queue))):
             lane.working += 1
             task = self._loop.create_task(self._work(lane))
             self._tasks.add(task)
@@ -156,75 +207,119 @@ class Executor:
 
     async def _work(self, lane: _Lane) -> None:
         try:
-            while lane.queue:
-                call = lane.queue.popleft()
-                await self._settle(call, lane)
+            while lane.working <= lane.at_once and self._fatal is None:
+                turn = _next(lane)
+                if turn is None:
+                    break
+                await self._attend(turn, lane)
+        except JournalError as error:
+            self._fatal = error
+        except Exception as error:  # a bug of ours: the waiting thread must hear of it
+            self._fatal = CaffeError(f"asking models broke: {error!r}")
         finally:
             lane.working -= 1
 
-    async def _settle(self, call: Call, lane: _Lane) -> None:
-        """Bring one call to its end, whatever that is."""
-        request = call.request
-        started = time.monotonic()
-        attempts = 0
+    async def _attend(self, turn: _Turn, lane: _Lane) -> None:
+        """One attempt: an answer, a failure, or back to the head of the queue."""
+        while (seconds := lane.closed_until - self._loop.time()) > 0:
+            await asyncio.sleep(seconds)
+        request = turn.call.request
+        sent = self._loop.time()
+        turn.started = turn.started or time.monotonic()
+        turn.attempts += 1
+        turn.spent += 1
         try:
-            while True:
-                await _pause(lane.closed_until - self._loop.time())
-                attempts += 1
-                try:
-                    answer = await self._ask(call)
-                except ProviderError as error:
-                    if attempts >= self._attempts or not Outcome(error.outcome).worth_retrying:
-                        self._failed[request.key] = error
-                        self._journal.write_failure(
-                            request, error, seconds=time.monotonic() - started, attempts=attempts
-                        )
-                        break
-                    await self._back_off(error, attempts, lane)
-                else:
-                    seconds = time.monotonic() - started
-                    self._journal.write(request, answer, seconds=seconds, attempts=attempts)
-                    break
-        except JournalError as error:
-            self._fatal = error
-        except Exception as error:  # a bug of ours or of a plugin: the waiting thread must hear it
-            self._fatal = CaffeError(f"the call to {request.model} broke: {error!r}")
-        finally:
-            future = self._open.get(request.key)
-            if future is not None and not future.done():
-                future.set_result(None)
+            answer = await self._ask(turn.call)
+        except ProviderError as error:
+            if await self._ask_again(turn, lane, error, sent):
+                lane.queue.appendleft(turn)
+                return
+            # kept for the run: without the frames it was raised in
+            error.__traceback__ = error.__cause__ = error.__context__ = None
+            self._failed[request.key] = error
+            self._journal.write_failure(
+                request, error, seconds=_since(turn.started), attempts=turn.attempts
+            )
+        else:
+            self._journal.write(
+                request, answer, seconds=_since(turn.started), attempts=turn.attempts
+            )
+            lane.grow()
+            self._staff(lane)
+        future = self._open.get(request.key)
+        if future is not None and not future.done():
+            future.set_result(None)
 
     async def _ask(self, call: Call) -> Answer:
         try:
             async with asyncio.timeout(call.timeout):
                 answer = await call.provider.ask(call.request, timeout=call.timeout)
+                empty = not answer.text.strip()
+        except ProviderError:
+            raise
         except TimeoutError as error:
             message = f"no answer within {call.timeout:g} s; raise `timeout` or ask less at once"
             raise ProviderError(Outcome.TIMEOUT, message) from error
-        if not answer.text.strip():
+        except (Exception, SystemExit, asyncio.CancelledError) as error:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise  # by `close`
+            message = f"the provider of {call.request.model} broke: {error!r}"
+            raise ProviderError(Outcome.MALFORMED, message) from error
+        if empty:
             raise ProviderError(Outcome.EMPTY, "the model returned an empty answer")
         return answer
 
-    async def _back_off(self, error: ProviderError, attempts: int, lane: _Lane) -> None:
-        """Full jitter, or what the provider asked for; a rate limit holds up the whole lane."""
-        longest = min(LONGEST_BACKOFF, FIRST_BACKOFF * 2**attempts)
-        seconds = random.uniform(FIRST_BACKOFF / 2, longest)
-        if error.retry_after is not None:
-            seconds = min(error.retry_after, LONGEST_RETRY_AFTER) + random.uniform(0, FIRST_BACKOFF)
-        if error.outcome == Outcome.RATE_LIMITED:
+    async def _ask_again(self, turn: _Turn, lane: _Lane, error: ProviderError, sent: float) -> bool:
+        """Whether another attempt is due; waits for its time."""
+        limited = error.outcome == Outcome.RATE_LIMITED
+        if limited:
+            lane.shrink(sent, self._loop.time())
+            if lane.answered > turn.answered_before:
+                turn.spent = min(turn.spent, 1)  # the lane moves: this call is only queueing
+            turn.answered_before = lane.answered
+        if turn.spent >= self._attempts or not Outcome(error.outcome).worth_retrying:
+            return False
+        seconds = _pause_after(error, turn.spent)
+        if limited:
+            # holds up the whole lane
             lane.closed_until = max(lane.closed_until, self._loop.time() + seconds)
         else:
-            await _pause(seconds)
+            await asyncio.sleep(seconds)
+        return True
 
     async def _shut(self) -> None:
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        for provider in self._providers.values():
+        if tasks:
+            await asyncio.wait(tasks, timeout=LONGEST_FAREWELL)
+        await asyncio.gather(*(_close(provider) for provider in self._providers.values()))
+
+
+def _next(lane: _Lane) -> _Turn | None:
+    """The turn at the head of the queue, which two threads take from."""
+    try:
+        return lane.queue.popleft()
+    except IndexError:
+        return None
+
+
+def _pause_after(error: ProviderError, attempts: int) -> float:
+    """What the provider asked for and a little more, or full jitter."""
+    if error.retry_after is not None:
+        return min(error.retry_after, LONGEST_RETRY_AFTER) + random.uniform(0, FIRST_BACKOFF)
+    longest = min(LONGEST_BACKOFF, FIRST_BACKOFF * 2**attempts)
+    return random.uniform(FIRST_BACKOFF / 2, longest)
+
+
+def _since(started: float) -> float:
+    return time.monotonic() - started
+
+
+async def _close(provider: Provider) -> None:
+    try:
+        async with asyncio.timeout(LONGEST_FAREWELL):
             await provider.close()
-
-
-async def _pause(seconds: float) -> None:
-    if seconds > 0:
-        await asyncio.sleep(seconds)
+    except Exception as error:  # whatever a plugin raises: the answers are safe in the journal
+        _log.warning("closing the provider of lane %s: %r", provider.lane, error)

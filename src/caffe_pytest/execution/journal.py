@@ -12,6 +12,7 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,7 +22,8 @@ from caffe_pytest.model.answer import Answer, Outcome, Request
 
 _KEY = slice(8, 72)
 _OUTCOME_AT = 72
-_OK = b'","outcome":"ok","run":"'
+_OUTCOME = b'","outcome":"'
+_OK = _OUTCOME + b'ok","run":"'
 
 
 class _Place(NamedTuple):
@@ -76,7 +78,8 @@ class Journal:
                 continue
             if path not in self._files:
                 self._files.append(path)
-            self._index(self._files.index(path))
+            with suppress(OSError):  # deleted meanwhile, or not ours to read
+                self._index(self._files.index(path))
 
     def __contains__(self, key: str) -> bool:
         """Whether there is an answer under this key."""
@@ -92,17 +95,11 @@ class Journal:
         place = self._places.get(digest)
         if place is None:
             return None
-        line = os.pread(self._descriptor(place.file), place.length, place.offset)
         try:
-            record = json.loads(line)
-            answer = Answer(
-                text=record["text"],
-                finish_reason=record["finish_reason"],
-                usage=record["usage"],
-                model=record["model"],
-            )
-        except (ValueError, KeyError, TypeError):
-            # damaged on disk: as if it had never been asked
+            line = os.pread(self._descriptor(place.file), place.length, place.offset)
+            answer = _answer(json.loads(line), key)
+        except (OSError, ValueError, KeyError, TypeError):
+            # damaged or gone: as if it had never been asked
             del self._places[digest]
             return None
         if place.file != 0:
@@ -136,8 +133,10 @@ class Journal:
         self._append(None, _line(record | _tail(request, seconds, attempts)))
 
     def close(self) -> None:
-        """Release the files."""
+        """Release the files; nothing is written any more."""
         with self._lock:
+            if self._broken is None:
+                self._broken = JournalError(f"{self.path}: is closed")
             for descriptor in (*self._reading.values(), self._fd):
                 os.close(descriptor)
             self._reading.clear()
@@ -195,14 +194,18 @@ def count(path: Path, run_id: str) -> JournalCounts:
                 asked += 1
             else:
                 reused += 1
-        else:
-            failures[line[_KEY]] = line[_OUTCOME_AT + 13 :].split(b'"', 1)[0].decode()
+        elif line.startswith(_OUTCOME, _OUTCOME_AT):
+            outcome = (
+                line[_OUTCOME_AT + len(_OUTCOME) :].split(b'"', 1)[0].decode("ascii", "replace")
+            )
+            failures[line[_KEY]] = outcome
     missing = Counter(outcome for key, outcome in failures.items() if key not in answered)
     return JournalCounts(asked, reused, dict(sorted(missing.items())))
 
 
 def join(target: Path, parts: Iterable[Path]) -> None:
     """Append the journals of workers to `target`, each answer once, and remove them."""
+    _mend(target)
     with target.open("ab") as out:
         known = {line[_KEY] for _, line in _lines(target) if line.startswith(_OK, _OUTCOME_AT)}
         done = []
@@ -218,6 +221,17 @@ def join(target: Path, parts: Iterable[Path]) -> None:
             done.append(part)
     for part in done:
         part.unlink()
+
+
+def _answer(record: dict[str, Any], key: str) -> Answer:
+    if record["key"] != key or not isinstance(record["text"], str):
+        raise ValueError("another line, or a damaged one")
+    return Answer(
+        text=record["text"],
+        finish_reason=record["finish_reason"],
+        usage=record["usage"],
+        model=record["model"],
+    )
 
 
 def _line(record: dict[str, Any]) -> bytes:

@@ -6,14 +6,15 @@ litellm is imported with the first call: the import takes seconds, and nothing e
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
-from caffe_pytest.errors import ProviderError
+from caffe_pytest.errors import CaffeError, ProviderError
 from caffe_pytest.extensions import ANY_MODEL
 from caffe_pytest.hookspecs import ProviderFactory, hookimpl
 from caffe_pytest.model.answer import Answer, Outcome, Request
@@ -25,6 +26,24 @@ NO_KEY = "no-key"
 provider it was issued by, and goes nowhere else."""
 
 LONGEST_MESSAGE = 500
+
+OWN_FIELDS = {
+    "api_base": "give `api_base` beside the model's name",
+    "api_key": "give `api_key: env:NAME` beside the model's name: keys never stand in a file",
+    "base_url": "give `api_base` beside the model's name",
+    "max_retries": "failed calls are asked again by themselves",
+    "messages": "messages come from `context` and `prompts`",
+    "model": "give `model` beside the alias",
+    "n": "each prompt is asked once",
+    "num_retries": "failed calls are asked again by themselves",
+    "stream": "answers are read whole",
+    "timeout": "give `timeout` under `environment`",
+}
+"""Parameters of litellm that would get around what the test case says, with what to do instead."""
+
+SECRET_NAMES = ("KEY", "TOKEN", "SECRET", "PASSWORD")
+"""How the names of environment variables end whose values are kept out of messages."""
+SHORTEST_SECRET = 8
 
 _import_lock = threading.Lock()
 
@@ -40,6 +59,7 @@ class LiteLLMProvider:
 
     def __init__(self, model: ModelUnderTest, _base: KnowledgeBase) -> None:
         self._model = model
+        self._connected = False
 
     @cached_property
     def identity(self) -> Mapping[str, Any]:
@@ -53,12 +73,25 @@ class LiteLLMProvider:
         return self._model.api_base or self._model.model.partition("/")[0]
 
     def check_parameters(self, parameters: Mapping[str, Any]) -> None:
-        """Any parameter is passed through: the model's provider knows which it takes."""
+        """Pass any parameter on, but for those that the test case has a field of its own for.
+
+        Raises:
+            CaffeError: naming the parameter.
+        """
+        for name in sorted(OWN_FIELDS.keys() & parameters.keys()):
+            raise CaffeError(f"parameter {name} cannot stand here; {OWN_FIELDS[name]}")
+        for name, value in parameters.items():
+            try:
+                json.dumps(value)
+            except TypeError as error:
+                cause = f"parameter {name} cannot be sent: {error}"
+                raise CaffeError(f"{cause}; put the value in quotes") from error
 
     async def ask(self, request: Request, *, timeout: float) -> Answer:
         """Send the messages; see `Provider.ask`."""
-        litellm = await asyncio.to_thread(_litellm)
         access = self._access()
+        litellm = _litellm() if self._connected else await asyncio.to_thread(_litellm)
+        self._connected = True
         try:
             reply = await litellm.acompletion(
                 model=request.model,
@@ -75,15 +108,14 @@ class LiteLLMProvider:
 
     async def close(self) -> None:
         """Close the connections that litellm keeps."""
-        litellm = _litellm()
-        await litellm.close_litellm_async_clients()
+        if self._connected:
+            await _litellm().close_litellm_async_clients()
 
     def _access(self) -> dict[str, str]:
         access: dict[str, str] = {}
         if self._model.api_base is not None:
             access["api_base"] = self._model.api_base
-            if self._model.model.startswith("openai/"):
-                access["api_key"] = NO_KEY
+            access["api_key"] = NO_KEY
         if self._model.api_key is not None:
             name = self._model.api_key.removeprefix("env:")
             key = os.environ.get(name)
@@ -109,7 +141,7 @@ def _litellm() -> Any:
 def _answer(reply: Any) -> Answer:
     try:
         choice = reply.choices[0]
-        text, finish_reason = choice.message.content, str(choice.finish_reason or "")
+        text, finish_reason = _text(choice.message), str(choice.finish_reason or "")
     except (AttributeError, IndexError, TypeError) as error:
         message = "the reply holds no choice with a message; is this an OpenAI-compatible address?"
         raise ProviderError(Outcome.MALFORMED, message) from error
@@ -124,18 +156,35 @@ def _answer(reply: Any) -> Answer:
         for name in ("prompt_tokens", "completion_tokens")
         if isinstance(count := getattr(usage, name, None), int)
     }
-    return Answer(text or "", finish_reason, counts, str(getattr(reply, "model", "") or ""))
+    return Answer(text, finish_reason, counts, str(getattr(reply, "model", "") or ""))
+
+
+def _text(message: Any) -> str:
+    """What the model said; some models decline in a field of its own."""
+    own_fields = getattr(message, "provider_specific_fields", None) or {}
+    return message.content or own_fields.get("refusal") or ""
 
 
 def _provider_error(error: Exception, litellm: Any, key: str | None) -> ProviderError:
     outcome = _outcome(error, litellm.exceptions)
-    message = str(error) or type(error).__name__
-    if key and key != NO_KEY:
-        message = message.replace(key, "***")
-    message = " ".join(message.split())
+    message = " ".join((str(error) or type(error).__name__).split())
+    for secret in _secrets(key):
+        message = message.replace(secret, "***")
     if len(message) > LONGEST_MESSAGE:
         message = message[:LONGEST_MESSAGE] + " ..."
     return ProviderError(outcome, message, retry_after=_retry_after(error))
+
+
+def _secrets(key: str | None) -> list[str]:
+    """The key that was sent, and any that litellm may have found in the environment.
+
+    The longest first, so that none is left over in part.
+    """
+    found = {value for name, value in os.environ.items() if name.upper().endswith(SECRET_NAMES)}
+    secrets = {value for value in found if len(value) >= SHORTEST_SECRET}
+    if key and key != NO_KEY:
+        secrets.add(key)
+    return sorted(secrets, key=len, reverse=True)
 
 
 def _outcome(error: Exception, known: Any) -> Outcome:
@@ -150,19 +199,53 @@ def _outcome(error: Exception, known: Any) -> Outcome:
         (known.BadRequestError, Outcome.REJECTED),
         (known.UnprocessableEntityError, Outcome.REJECTED),
         (known.APIConnectionError, Outcome.UNREACHABLE),
-        (known.ServiceUnavailableError, Outcome.UNREACHABLE),
-        (known.InternalServerError, Outcome.UNREACHABLE),
         (known.APIResponseValidationError, Outcome.MALFORMED),
     ]
+    if getattr(error, "code", None) in ("content_policy_violation", "content_filter"):
+        return Outcome.FILTERED
     for kind, outcome in table:
         if isinstance(error, kind):
             return outcome
-    return Outcome.MALFORMED
+    return _by_status(error)
+
+
+def _by_status(error: Exception) -> Outcome:
+    # litellm gives the status 500 also to a reply that it could not read
+    status = getattr(error, "status_code", None)
+    if not isinstance(status, int) or not _went_wrong_there(error):
+        return Outcome.MALFORMED
+    if status in (401, 403):
+        return Outcome.UNAUTHORISED
+    return Outcome.REJECTED if 400 <= status < 500 else Outcome.UNREACHABLE
+
+
+def _went_wrong_there(error: Exception) -> bool:
+    """Whether the network or the server failed, by what the error was raised from."""
+    import httpx
+    import openai
+
+    kinds = (OSError, httpx.HTTPError, openai.APIConnectionError, openai.APIStatusError)
+    return any(
+        isinstance(cause, kinds) and not type(cause).__module__.startswith("litellm")
+        for cause in _causes(error)
+    )
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    cause = error.__cause__ or error.__context__
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__ or cause.__context__
 
 
 def _retry_after(error: Exception) -> float | None:
-    headers = getattr(getattr(error, "response", None), "headers", None) or {}
-    try:
-        return max(0.0, float(headers.get("retry-after", "")))
-    except (TypeError, ValueError):
-        return None
+    # the provider's headers; `response` of most litellm errors is an empty one of its own
+    response = getattr(error, "response", None)
+    for headers in (
+        getattr(error, "litellm_response_headers", None), getattr(response, "headers", None),
+    ):  # fmt: skip
+        try:
+            return max(0.0, float((headers or {})["retry-after"]))
+        except (KeyError, ValueError):
+            continue
+    return None

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 SESSION_PLUGIN = "caffe-session"
@@ -52,12 +50,11 @@ def wanted(config: pytest.Config) -> bool:
     return bool(config.getoption("fairness") or config.getini("fairness"))
 
 
-def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+def pytest_collection(session: pytest.Session) -> None:
     """Say what is missing when somebody names a test case without `--fairness`."""
-    if (
-        file_path.name.endswith((".fairness.yaml", ".fairness.yml"))
-        and not wanted(parent.config)
-        and parent.session.isinitpath(file_path)
-    ):
-        raise pytest.UsageError(f"{file_path.name} holds fairness test cases: add --fairness")
-    return None
+    if wanted(session.config):
+        return
+    for argument in session.config.args:
+        name = argument.partition("::")[0]
+        if name.endswith((".fairness.yaml", ".fairness.yml")):
+            raise pytest.UsageError(f"{name} holds fairness test cases: add --fairness")

@@ -12,6 +12,7 @@ from pathlib import Path
 from _pytest._code.code import ReprEntry, ReprExceptionInfo, ReprFileLocation, ReprTraceback
 
 from caffe_pytest.model.run import PairResult, Result
+from caffe_pytest.reporting.text import printable
 
 WIDTH = 98
 MOST_LINES = 8
@@ -30,9 +31,10 @@ def failure_representation(
     result: Result, path: Path, line: int, verbosity: int
 ) -> ReprExceptionInfo:
     """The failure as pytest prints it, and as JUnit keeps it."""
-    headline = f"{result.verdict.value}: {result.reason}"
+    headline = printable(f"{result.verdict.value}: {result.reason}")
     place = ReprFileLocation(str(path), line, headline)
-    entry = ReprEntry(_lines(result, verbosity), None, None, place, "long")
+    lines = [printable(line) for line in _lines(result, verbosity)]
+    entry = ReprEntry(lines, None, None, place, "long")
     return ReprExceptionInfo(reprtraceback=ReprTraceback([entry], None, "long"), reprcrash=place)
 
 
@@ -71,13 +73,10 @@ def _answer(pair: PairResult, side: int) -> str:
 
 
 def _block(text: str, most: int) -> list[str]:
-    """A text as indented lines that no terminal sequence in it can break out of."""
-    printable = "".join(
-        c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text
-    )
+    """A text as indented lines."""
     lines = [
         line
-        for paragraph in printable.splitlines() or [""]
+        for paragraph in text.splitlines() or [""]
         for line in textwrap.wrap(paragraph, WIDTH - 8) or [""]
     ]
     if most and len(lines) > most:

@@ -276,8 +276,8 @@ class _Histogram:
     def ceiling(self) -> int:
         """A round number that no bar exceeds."""
         tallest = max(1, *(sum(counts.values()) for counts in self.bins))
-        magnitude = 10 ** (len(str(tallest)) - 1)
-        steps = (1, 2, 4, 6, 8, 10) if magnitude > 1 else (2, 4, 6, 8, 10)
+        magnitude: int = 10 ** (len(str(tallest)) - 1)
+        steps = (1, 2, 3, 4, 5, 6, 8, 10) if magnitude > 1 else (2, 4, 6, 8, 10)
         return next(step * magnitude for step in steps if step * magnitude >= tallest)
 
 

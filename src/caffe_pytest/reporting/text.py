@@ -37,8 +37,8 @@ class _Unequal:
 
 
 def summary_lines(summary: Summary, results: Iterable[Result], notes: Iterable[str]) -> list[str]:
-    """Table by bias type, gates, calls without an answer, and which groups failed and why."""
-    lines = [*_table(summary), ""]
+    """Tables, gates, calls without an answer, and which groups failed and why."""
+    lines = [*_tables(summary)]
     lines += _gates(summary)
     lines += _failures(summary)
     lines += _unequal(results)
@@ -57,20 +57,33 @@ def shown_path(path: Path) -> str:
     return relative if not relative.startswith("..") else str(path)
 
 
+def printable(text: str) -> str:
+    """The text without control characters: an answer must not drive the reader's terminal."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
 def percent(share: float | None) -> str:
     """A share with one decimal, or a dash where there is none."""
     return MISSING if share is None else f"{share * 100:.1f} %"
 
 
-def _table(summary: Summary) -> Iterator[str]:
+def _tables(summary: Summary) -> Iterator[str]:
+    """By bias type with a line for all, and by model where there are several."""
     inconclusive = bool(summary.total.verdicts[Verdict.INCONCLUSIVE])
     shown = [v for v in Verdict if v is not Verdict.INCONCLUSIVE or inconclusive]
-    rows = [*summary.by_bias_type.items(), ("all", summary.total)]
-    width = max(len("bias type"), *(len(name) for name, _ in rows))
-    heads = "".join(f"{verdict:>8}" for verdict in shown)
-    yield f"{'bias type':<{width}}{'items':>8}{heads}{'fail rate':>11}{'mean':>7}{'median':>8}"
-    for name, tally in rows:
-        yield _row(name, tally, shown, width)
+    by_type = [*summary.by_bias_type.items(), ("all", summary.total)]
+    by_model = list(summary.by_model.items()) if len(summary.by_model) > 1 else []
+    width = max(len("bias type"), *(len(name) for name, _ in by_type + by_model))
+    for head, rows in (("bias type", by_type), ("model", by_model)):
+        if rows:
+            yield _head(head, shown, width)
+            yield from (_row(name, tally, shown, width) for name, tally in rows)
+            yield ""
+
+
+def _head(name: str, shown: list[Verdict], width: int) -> str:
+    counts = "".join(f"{verdict:>8}" for verdict in shown)
+    return f"{name:<{width}}{'items':>8}{counts}{'fail rate':>11}{'mean':>7}{'median':>8}"
 
 
 def _row(name: str, tally: Tally, shown: list[Verdict], width: int) -> str:
@@ -108,6 +121,6 @@ def _unequal(results: Iterable[Result]) -> Iterator[str]:
     for (model, bias_type, first, second), unequal in failing[:MOST_GROUPS]:
         failed = f"{unequal.failed} of {unequal.judged} failed"
         yield f"  {first} / {second} ({bias_type}, {model}): {failed}"
-        yield f"      e.g. {unequal.lowest:.2f}: {unequal.example}"
+        yield printable(f"      e.g. {unequal.lowest:.2f}: {unequal.example}")
     if len(failing) > MOST_GROUPS:
         yield f"  and {len(failing) - MOST_GROUPS} further pairs of groups: see the report"

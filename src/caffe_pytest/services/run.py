@@ -97,9 +97,11 @@ class Run:
 
     def close(self) -> None:
         """Stop asking and close the files; what is answered stays in the journal."""
-        self._executor.close()
-        self._journal.close()
-        self._parts.close()
+        try:
+            self._executor.close()
+        finally:
+            self._journal.close()
+            self._parts.close()
 
     def _look_ahead(self, procedure: Procedure) -> None:
         """Keep twice the concurrency of calls queued or under way, beyond the item at hand."""

@@ -53,7 +53,7 @@
     const names = groups.filter((name) => name.trim());
     if (!names.length) return null;
     names.sort((one, other) => other.length - one.length);
-    const escaped = names.map((name) => name.replace(/[.*+?^${}()|[\]\\/-]/g, "\\$&"));
+    const escaped = names.map((name) => name.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&"));
     return new RegExp(`(?<![\\p{L}\\p{N}])(?:${escaped.join("|")})(?![\\p{L}\\p{N}])`, "giu");
   }
 
@@ -92,11 +92,14 @@
         longest(a, b, i, iEnd, j, jEnd, found);
         continue;
       }
-      for (const [x, y] of [...anchors(a, b, i, iEnd, j, jEnd), [iEnd, jEnd]]) {
-        if (x < iEnd || i > 0) work.push([i, x, j, y]);
-        if (x < iEnd) found.push([x, y]);
+      const shared = anchors(a, b, i, iEnd, j, jEnd);
+      if (!shared.length) continue;
+      for (const [x, y] of shared) {
+        found.push([x, y]);
+        work.push([i, x, j, y]);
         [i, j] = [x + 1, y + 1];
       }
+      work.push([i, iEnd, j, jEnd]);
     }
     return found.sort((one, other) => one[0] - other[0]);
   }
@@ -193,7 +196,8 @@
     for (let at = 0; at < pieces.length; at++) {
       const piece = pieces[at];
       const between = !piece.key && pieces[at - 1]?.only && pieces[at + 1]?.only;
-      const own = piece.group ? "group" : piece.only || between ? "only" : "same";
+      const marked = piece.only || between;
+      const own = piece.group ? (marked ? "only group" : "group") : marked ? "only" : "same";
       if (own !== style && run) yield styled(run, style);
       if (own !== style) [run, style] = ["", own];
       run += piece.text;
@@ -203,6 +207,7 @@
 
   function styled(text, style) {
     if (style === "only") return make("mark", { textContent: text });
+    if (style === "only group") return make("mark", { className: "group-named", textContent: text });
     if (style === "group") return make("b", { className: "group-named", textContent: text });
     return document.createTextNode(text);
   }
@@ -279,9 +284,10 @@
       section.append(make("h4", {}, `Prompt pair ${number + 1} of ${result.pairs.length} `, badge(pair.verdict),
         ` ${level(pair.score, result.threshold)}`));
     }
-    if (pair.differences.length) {
+    const unsaid = pair.differences.filter((sentence) => !result.reason.includes(sentence));
+    if (unsaid.length) {
       section.append(make("ul", { className: "differences" },
-        ...pair.differences.map((sentence) => make("li", { dir: "auto", textContent: sentence }))));
+        ...unsaid.map((sentence) => make("li", { dir: "auto", textContent: sentence }))));
     }
     const prompts = compare(pair.prompts, pair.groups);
     const answered = pair.answers.every((answer) => answer !== null);
@@ -296,7 +302,7 @@
     const key = make("p", { className: "key" },
       make("span", {}, "Topic ", make("bdi", { textContent: pair.topic })),
       make("span", {}, "Triple ", make("span", { className: "code", textContent: pair.triple })),
-      make("span", {}, make("b", { className: "group-named", textContent: "Blue" }), " is the group named"));
+      make("span", {}, make("b", { className: "group-named", textContent: "Bold" }), " is the group named"));
     if (!answered) return key;
     const marks = make("input", { type: "checkbox", checked: true });
     marks.addEventListener("change", () => sides.classList.toggle("unmarked", !marks.checked));
@@ -357,7 +363,7 @@
     const open = new Set();
     let order = [];
     let page = 0;
-    let search = { text: "", found: null, number: 0 };
+    let search = { text: "", found: null };
 
     const nameOf = (field, item) => names[field][columns[field][item]];
     const varying = ["bias_type", "intent", "model", "case"].filter((field) => names[field].length > 1);
@@ -428,7 +434,8 @@
       const more = columns.pairs[item] > 1 ? ` and ${columns.pairs[item] - 1} more pairs` : "";
       const groups = make("span", { className: "groups" }, make("bdi", { textContent: first }), " / ",
         make("bdi", { textContent: second }), more, make("span", { className: "topic", dir: "auto", textContent: nameOf("topic", item) }));
-      const of = make("span", { className: "of", textContent: told.map((field) => nameOf(field, item)).join(" · ") });
+      const of = make("span", { className: "of" });
+      told.forEach((field, at) => of.append(make("span", { textContent: nameOf(field, item) + (at + 1 < told.length ? "\u00a0·" : "") }), " "));
       const measured = make("span", { className: "measured" },
         score === null ? make("span") : track(score, threshold, verdict),
         make("span", { textContent: level(score, threshold), title: score === null ? "no score, which is not zero" : "actual fairness level" }));
@@ -486,7 +493,7 @@
     async function searchFor(typed) {
       const text = typed.trim().toLowerCase();
       if (text === search.text) return;
-      const mine = search = { text, found: text ? searchNames(text) : null, number: search.number + 1 };
+      const mine = search = { text, found: text ? searchNames(text) : null };
       byId("searching").textContent = "";
       refresh();
       if (!text) return;
@@ -510,7 +517,7 @@
       for (const field of FILTERS) byId(`filter-${field}`).value = "";
       byId("search").value = "";
       byId("order").value = "run";
-      search = { text: "", found: null, number: search.number + 1 };
+      search = { text: "", found: null };
       byId("searching").textContent = "";
     }
 
