@@ -4,8 +4,9 @@ It takes modules first imported in an in-process run out of `sys.modules` again,
 compiled parts do not survive being imported twice.
 """
 
-import numpy  # noqa: F401
-import scipy.sparse  # noqa: F401
-import sklearn.decomposition  # noqa: F401
-import sklearn.feature_extraction.text  # noqa: F401
-import yaml  # noqa: F401
+import importlib
+
+NAMES = ("numpy", "scipy", "sklearn.decomposition", "sklearn.feature_extraction.text", "yaml")
+
+for name in NAMES:
+    importlib.import_module(name)

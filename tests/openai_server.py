@@ -254,7 +254,9 @@ class OpenAIServer:
     def _completion(self, body: dict[str, Any]) -> dict[str, Any]:
         messages = [Message(turn["role"], turn["content"]) for turn in body["messages"]]
         name = "simulated/fair" if "fair" in body["model"] else "simulated/biased"
-        given = {name: body[name] for name in ("temperature", "seed") if name in body}
+        given: dict[str, Any] = {
+            name: body[name] for name in ("temperature", "seed") if name in body
+        }
         answer = self._simulation.answer(name, messages, given)
         asked, said = answer.usage["prompt_tokens"], answer.usage["completion_tokens"]
         return {

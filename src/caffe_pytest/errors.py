@@ -35,10 +35,10 @@ class Problem:
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" if self.line else self.file
         what = f"{self.path}: {self.cause}" if self.path else self.cause
-        return f"{place}: {what}; {self.remedy}" if self.remedy else f"{place}: {what}"
+        return printable(f"{place}: {what}; {self.remedy}" if self.remedy else f"{place}: {what}")
 
 
-class ProblemsFound(CaffeError):
+class ProblemsFound(CaffeError):  # noqa: N818 - says what was found
     """A user's files hold problems; `problems` has all of them, in the order of the files."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
@@ -62,6 +62,15 @@ class JournalError(CaffeError):
 
 class DamagedArtefact(CaffeError):  # noqa: N818 - says what was found, as UnfairnessFound does
     """A shipped file is missing or changed; reinstalling the package mends it."""
+
+
+def printable(text: str) -> str:
+    """The text on one line; what a terminal would obey or hide is escaped, as in `\\x1b`."""
+    if text.isprintable():
+        return text
+    return "".join(
+        sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text
+    )
 
 
 def did_you_mean(word: str, known: Iterable[str], *, listing: str = "") -> str:

@@ -116,7 +116,7 @@ def test_all_problems_of_a_file_are_one_collection_error_and_nothing_else_is_los
 
     result.stdout.fnmatch_lines(
         [
-            "*broken.fairness.yaml:3: intend: unknown key \"intend\"; did you mean \"intent\"?",
+            '*broken.fairness.yaml:3: intend: unknown key "intend"; did you mean "intent"?',
             "*broken.fairness.yaml:7: expected_fairness.threshold: 1.5 is out of range;*",
         ],
         consecutive=False,

@@ -160,9 +160,7 @@ def test_setup_plans_ask_nothing(pytester: pytest.Pytester, case_file: Path, opt
     assert not (pytester.path / ".caffe").exists()
 
 
-def test_python_tests_run_beside_fairness_items(
-    pytester: pytest.Pytester, case_file: Path
-) -> None:
+def test_python_tests_run_beside_fairness_items(pytester: pytest.Pytester, case_file: Path) -> None:
     pytester.makepyfile("def test_ok(): pass")
 
     result = pytester.runpytest("--fairness", "-k", "fair and not biased or test_ok")
@@ -198,9 +196,7 @@ def test_with_two_workers_the_space_of_the_run_is_fitted_on_all_answers(
     assert (latest(pytester.path) / "results.jsonl").read_bytes() == alone
 
 
-def test_failures_keep_their_text_from_a_worker(
-    pytester: pytest.Pytester, case_file: Path
-) -> None:
+def test_failures_keep_their_text_from_a_worker(pytester: pytest.Pytester, case_file: Path) -> None:
     result = pytester.runpytest_subprocess("--fairness", "-n", "1", "--junitxml=out.xml")
 
     result.stdout.fnmatch_lines(["E   *", "    what differs:"])
@@ -252,7 +248,8 @@ def test_terminal_sequences_in_an_answer_reach_no_terminal(
             def check_parameters(self, parameters): pass
             async def ask(self, request, *, timeout):
                 text = request.messages[-1].content
-                return Answer("\\x1b[31mred alert" if "women" in text else "a quiet reply about men")
+                hostile = "women" in text
+                return Answer("\\x1b[31mred alert" if hostile else "a quiet reply about men")
             async def close(self): pass
 
         @hookimpl

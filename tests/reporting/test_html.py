@@ -516,7 +516,9 @@ def test_the_keyboard_opens_an_item_and_the_address_follows(report: Opened) -> N
 def test_an_item_of_many_prompt_pairs_shows_the_first_and_then_all(
     opened: Opened, tmp_path: Path
 ) -> None:
-    page = opened.page.context.new_page()
+    browser = opened.page.context.browser
+    assert browser is not None
+    page = browser.new_page()
     page.goto(write(tmp_path, [pooled_result()]).as_uri())
 
     page.locator("button.row").click()

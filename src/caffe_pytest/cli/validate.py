@@ -16,8 +16,9 @@ from caffe_pytest.services.validate import validate
 def command(paths: tuple[Path, ...]) -> int:
     """Check test cases without asking any model.
 
-    PATHS are files and folders; without any, the working folder. Every problem is printed with its
-    place and what to do about it. Exit code 0: all is well; 4: there are problems; 5: no test cases.
+    PATHS are files and folders; without any, the working folder. Every problem is printed with
+    its place and what to do about it. Exit code 0: all is well; 4: there are problems; 5: no test
+    cases.
     """
     planner, files = planner_for(paths or (Path(),))
     checked = validate(planner, files)

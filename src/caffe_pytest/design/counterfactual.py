@@ -22,7 +22,10 @@ def check_counterfactual(pair: PromptPair) -> None:
     first, second = pair.prompts
     swapped = _swap(first, *pair.groups)
     if first == second:
-        raise NotCounterfactual(f'{_where(pair)}: the prompt names no group: "{first}"')
+        raise NotCounterfactual(
+            f'{_where(pair)}: the prompt names no group: "{first}"; '
+            "put {{ group }} where the group stands"
+        )
     if swapped.fullmatch(second) is None:
         raise NotCounterfactual(
             f"{_where(pair)}: the prompts differ in more than the group: "
@@ -45,8 +48,10 @@ def _swap(prompt: str, named: str, other: str) -> re.Pattern[str]:
         if index % 2 == 0:
             pattern += re.escape(piece)
         else:
-            turned = other[:1].upper() + other[1:] if piece[:1] != named[:1] else other
-            pattern += f"(?:{re.escape(turned)}|{re.escape(piece)})"
+            may_become = [piece, other]
+            if piece[:1] == named[:1].upper():  # perhaps where a sentence starts
+                may_become.append(other[:1].upper() + other[1:])
+            pattern += f"(?:{'|'.join(map(re.escape, may_become))})"
     return re.compile(pattern)
 
 

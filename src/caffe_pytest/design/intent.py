@@ -17,13 +17,14 @@ import jinja2.meta
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from caffe_pytest.errors import Problem, ProblemsFound, did_you_mean
+from caffe_pytest.errors import CaffeError, Problem, ProblemsFound, did_you_mean
 from caffe_pytest.hookspecs import hookimpl
 from caffe_pytest.model.triple import Name, Text
 from caffe_pytest.specs.validation import validate
 from caffe_pytest.specs.yaml_document import SourceMap, read_documents
 
 VARIABLES = ("group", "topic")
+PLAIN = "keep to {{ group }} and {{ topic }}"
 
 TemplateText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
@@ -69,8 +70,16 @@ class Intent:
         return tuple(_environment().from_string(text) for text in self.file.templates)
 
     def render(self, template: int, *, group: str, topic: str) -> str:
-        """The prompt that template number `template` (0-based) makes of a group and a topic."""
-        return self.templates[template].render(group=group, topic=topic)
+        """The prompt that template number `template` (0-based) makes of a group and a topic.
+
+        Raises:
+            CaffeError: the template cannot cope with them.
+        """
+        try:
+            return self.templates[template].render(group=group, topic=topic)
+        except Exception as error:  # a template can raise anything
+            where = f"intent {self.name}, template {template + 1}"
+            raise CaffeError(f"{where}: cannot be rendered: {_said(error)}; {PLAIN}") from error
 
 
 def sentence_start(phrase: str) -> str:
@@ -83,6 +92,9 @@ def _environment() -> ImmutableSandboxedEnvironment:
     # sandboxed: intent files come from wherever testers got them
     environment = ImmutableSandboxedEnvironment(undefined=jinja2.StrictUndefined, autoescape=False)
     environment.filters["sentence_start"] = sentence_start
+    # the same test case asks the same prompts: nothing random, and nothing from outside
+    del environment.filters["random"]
+    environment.globals.clear()
     return environment
 
 
@@ -95,7 +107,7 @@ def load_intent(path: Path, shown: str | None = None) -> Intent:
     name = shown if shown is not None else str(path)
     documents, problems = read_documents(path, name)
     if not problems and len(documents) != 1:
-        cause = f"holds {len(documents)} YAML documents"
+        cause = f"holds {len(documents) or 'no'} YAML documents"
         problems = [Problem(name, 0, "", cause, "an intent is one document")]
     if problems:
         raise ProblemsFound(problems)
@@ -118,16 +130,24 @@ def _template_problems(file: IntentFile, source: SourceMap) -> list[Problem]:
         if first.setdefault(text, index) != index:
             complain(index, f"the same as template {first[text] + 1}", "remove one of the two")
         try:
-            tree = _environment().parse(text)
-            _environment().compile(tree)
-        except (jinja2.TemplateError, RecursionError) as error:
-            complain(index, f"no valid Jinja2: {error}", "check braces and filters")
+            template = _environment().from_string(text)
+        except Exception as error:  # jinja2's own errors, and those of Python's compiler
+            complain(index, f"no valid Jinja2: {_said(error)}", "check braces and filters")
             continue
-        used = jinja2.meta.find_undeclared_variables(tree)
+        used = jinja2.meta.find_undeclared_variables(_environment().parse(text))
         for word in sorted(used - set(VARIABLES)):
             complain(index, f'unknown variable "{word}"', did_you_mean(word, VARIABLES))
         if "group" not in used:
             complain(index, "names no group", "put {{ group }} where the group stands")
+        if used <= set(VARIABLES):
+            try:
+                template.render(group="women", topic="leadership")
+            except Exception as error:  # a template can raise anything
+                complain(index, f"cannot be rendered: {_said(error)}", PLAIN)
     if file.answer == "label" and not file.labels:
         problems.append(source.problem(("answer",), "labels are missing", "add `labels: [...]`"))
     return problems
+
+
+def _said(error: Exception) -> str:
+    return str(error).rstrip(".") or type(error).__name__

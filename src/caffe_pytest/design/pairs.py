@@ -70,6 +70,7 @@ def make_pair(slot: PairSlot, intent: Intent, seed: int) -> PromptPair:
 
     Raises:
         NotCounterfactual: the template depends on the group.
+        CaffeError: the template cannot be rendered.
     """
     triple = slot.triple
     template = template_order(triple, intent, seed)[slot.number - 1]
@@ -133,7 +134,7 @@ def _unique_names(triples: Sequence[Triple]) -> dict[str, str]:
     taken: dict[str, int] = {}
     for name in names.values():
         taken[name] = taken.get(name, 0) + 1
-    return {key: name if taken[name] == 1 else f"{name}.{slug(key)}" for key, name in names.items()}
+    return {key: name if taken[name] == 1 else f"{name}.{key}" for key, name in names.items()}
 
 
 @lru_cache(maxsize=4096)

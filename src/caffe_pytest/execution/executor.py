@@ -59,7 +59,7 @@ class _Turn:
     call: Call
     attempts: int = 0
     spent: int = 0
-    """Attempts that count against the limit: being told to wait while others are answered does not."""
+    """Attempts that count: being told to wait does not while others of the lane are answered."""
     started: float = 0.0
     answered_before: int = 0
 
@@ -163,6 +163,8 @@ class Executor:
                 farewell.result(timeout=3 * LONGEST_FAREWELL)
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join(timeout=LONGEST_FAREWELL)
+        elif not self._loop.is_closed():
+            self._loop.run_until_complete(self._shut())
         if not self._thread.is_alive():
             self._loop.close()
 

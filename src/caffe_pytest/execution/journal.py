@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from caffe_pytest.errors import JournalError, ProviderError
 from caffe_pytest.model.answer import Answer, Outcome, Request
 
+_CLOSED = -1
 _KEY = slice(8, 72)
 _OUTCOME_AT = 72
 _OUTCOME = b'","outcome":"'
@@ -40,7 +41,7 @@ class JournalCounts(NamedTuple):
     reused: int
     """Answers of earlier runs that this run rests on."""
     failures: dict[str, int]
-    """Calls without an answer, by outcome; calls that succeeded on a later attempt are not counted."""
+    """Calls without an answer, by outcome; not those that succeeded on a later attempt."""
 
 
 class Journal:
@@ -135,11 +136,13 @@ class Journal:
     def close(self) -> None:
         """Release the files; nothing is written any more."""
         with self._lock:
-            if self._broken is None:
-                self._broken = JournalError(f"{self.path}: is closed")
-            for descriptor in (*self._reading.values(), self._fd):
-                os.close(descriptor)
+            # a provider that would not end may still come back with an answer
+            self._broken = JournalError(f"{self.path}: is closed")
+            descriptors = {self._fd, *self._reading.values()} - {_CLOSED}
+            self._fd = _CLOSED
             self._reading.clear()
+        for descriptor in descriptors:
+            os.close(descriptor)
 
     def _head(self, key: str, outcome: str) -> dict[str, Any]:
         return {"key": key, "outcome": str(outcome), "run": self.run_id}
@@ -195,10 +198,8 @@ def count(path: Path, run_id: str) -> JournalCounts:
             else:
                 reused += 1
         elif line.startswith(_OUTCOME, _OUTCOME_AT):
-            outcome = (
-                line[_OUTCOME_AT + len(_OUTCOME) :].split(b'"', 1)[0].decode("ascii", "replace")
-            )
-            failures[line[_KEY]] = outcome
+            outcome = line[_OUTCOME_AT + len(_OUTCOME) :].split(b'"', 1)[0]
+            failures[line[_KEY]] = outcome.decode("ascii", "replace")
     missing = Counter(outcome for key, outcome in failures.items() if key not in answered)
     return JournalCounts(asked, reused, dict(sorted(missing.items())))
 

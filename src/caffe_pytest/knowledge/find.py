@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from caffe_pytest.specs.yaml_document import first_file
+
 FILE_SUFFIXES = (".csv", ".yaml", ".yml")
 
 
@@ -16,11 +18,11 @@ def find_base(named: str, near: Path, registered: Mapping[str, Path]) -> Path | 
     registered.
     """
     if named.lower().endswith(FILE_SUFFIXES):
-        candidates = [near / named, Path(named)]
-        return next((path for path in candidates if path.is_file()), None)
-    for folder in (near, *near.parents):
-        home = folder / "knowledge_base"
-        for path in (home / named / "base.yaml", *(home / (named + end) for end in FILE_SUFFIXES)):
-            if path.is_file():
-                return path
-    return registered.get(named)
+        return first_file([near / named, Path(named)])
+    homes = [folder / "knowledge_base" for folder in (near, *near.parents)]
+    beside = first_file(
+        path
+        for home in homes
+        for path in (home / named / "base.yaml", *(home / (named + end) for end in FILE_SUFFIXES))
+    )
+    return beside or registered.get(named)

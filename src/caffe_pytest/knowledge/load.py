@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,8 +18,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSche
 
 from caffe_pytest.errors import Problem, ProblemsFound, did_you_mean
 from caffe_pytest.model.triple import KnowledgeBase, Name, Text, Triple
-from caffe_pytest.specs.validation import NAME_RULE, validate
-from caffe_pytest.specs.yaml_document import Document, read_documents, read_text
+from caffe_pytest.specs.validation import NAME_RULE, quoted, validate
+from caffe_pytest.specs.yaml_document import Document, first_file, read_documents, read_text
 
 COLUMNS = tuple(Triple.model_fields)
 REQUIRED = ("bias_type", "topic", "disadvantaged", "advantaged")
@@ -67,7 +67,7 @@ def load_base(path: Path, shown: str | None = None) -> KnowledgeBase:
     if problems:
         raise ProblemsFound(problems)
     if len(documents) != 1:
-        cause = f"holds {len(documents)} YAML documents"
+        cause = f"holds {len(documents) or 'no'} YAML documents"
         raise ProblemsFound([Problem(name, 0, "", cause, "a knowledge base is one document")])
     described_or_none, problems = validate(documents[0], _YamlBase)
     if described_or_none is None:
@@ -75,6 +75,9 @@ def load_base(path: Path, shown: str | None = None) -> KnowledgeBase:
     described = described_or_none
     if isinstance(described.triples, str):
         rows = path.parent / described.triples
+        if rows.suffix.lower() != ".csv" or first_file([rows]) is None:
+            cause, remedy = f'no CSV file "{described.triples}"', "name one beside this file"
+            raise ProblemsFound([documents[0].source.problem(("triples",), cause, remedy)])
         shown_rows = str(Path(name).parent / described.triples)
         return _assemble(described, path, [path, rows], _read_csv(rows, shown_rows), shown_rows)
     return _assemble(described, path, [path], _from_yaml(documents[0]), name)
@@ -114,7 +117,7 @@ def _from_yaml(document: Document) -> list[Numbered]:
         triple, found = validate(Document(row, source), Triple)
         where = ("triples", number - 1)
         problems += [
-            source.problem((*where, problem.path), problem.cause, problem.remedy)
+            source.problem((*where, *filter(None, [problem.path])), problem.cause, problem.remedy)
             for problem in found
         ]
         if triple is not None:
@@ -126,62 +129,76 @@ def _from_yaml(document: Document) -> list[Numbered]:
 
 def _read_csv(path: Path, shown: str) -> list[Numbered]:
     text = read_text(path, shown)
-    header, _, _ = text.partition("\n")
+    header, _, _ = text.lstrip("\r\n").partition("\n")
     separator = max(",;\t", key=header.count)
     # strict: an unclosed quote is an error, not a row as long as the file
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    rows = _numbered(reader, shown)
+    line, columns = next(rows, (0, []))
+    if not columns:
+        cause, remedy = "the file is empty", f"begin with the line {','.join(COLUMNS[:5])}"
+        raise ProblemsFound([Problem(shown, 0, "", cause, remedy)])
+    return _triples(rows, _columns(columns, shown, line), shown)
+
+
+def _numbered(reader: Any, shown: str) -> Iterator[tuple[int, list[str]]]:
+    """The rows that are not empty, each with the line it begins on."""
+    line = 1
     try:
-        columns = _columns(next(reader, []), shown)
-        return _rows(reader, columns, shown)
+        for cells in reader:
+            if any(cell.strip() for cell in cells):
+                yield line, cells
+            line = reader.line_num + 1
     except csv.Error as error:
-        cause = f"not valid CSV: {error}"
-        problem = Problem(shown, reader.line_num, "", cause, "check the quotes on this line")
-        raise ProblemsFound([problem]) from error
+        cause, remedy = f"not valid CSV: {error}", "check the quotes from this line on"
+        raise ProblemsFound([Problem(shown, line, "", cause, remedy)]) from error
 
 
-def _columns(header: Sequence[str], shown: str) -> list[str]:
+def _columns(header: Sequence[str], shown: str, line: int) -> list[str]:
     columns = [name.strip() for name in header]
+    if len(columns) == 1:
+        cause = "the first line names one column only"
+        remedy = "separate columns by commas, semicolons or tabs"
+        raise ProblemsFound([Problem(shown, line, "", cause, remedy)])
     problems = [
-        Problem(shown, 1, name, "unknown column", did_you_mean(name, COLUMNS))
+        Problem(shown, line, "", f"unknown column {quoted(name)}", did_you_mean(name, COLUMNS))
         for name in columns
         if name not in COLUMNS
     ]
     problems += [
-        Problem(shown, 1, name, "the column is missing", "the first line names the columns")
+        Problem(shown, line, "", f'the column "{name}" is missing', "add it to the first line")
         for name in REQUIRED
         if name not in columns
     ]
     if len(set(columns)) < len(columns):
-        problems.append(Problem(shown, 1, "", "a column stands twice", "keep one of them"))
+        problems.append(Problem(shown, line, "", "a column stands twice", "keep one of them"))
     if problems:
         raise ProblemsFound(problems)
     return columns
 
 
-def _rows(reader: Any, columns: Sequence[str], shown: str) -> list[Numbered]:
-    rows: list[Numbered] = []
+def _triples(
+    rows: Iterable[tuple[int, list[str]]], columns: Sequence[str], shown: str
+) -> list[Numbered]:
+    triples: list[Numbered] = []
     problems: list[Problem] = []
-    start = reader.line_num + 1
-    for number, cells in enumerate(reader, start=1):
-        line, start = start, reader.line_num + 1
-        if not any(cell.strip() for cell in cells):
-            continue
+    for number, (line, cells) in enumerate(rows, start=1):
         if len(cells) != len(columns):
             cause = f"has {len(cells)} cells, the first line {len(columns)}"
             problems.append(Problem(shown, line, "", cause, "quote cells that hold separators"))
         else:
             try:
                 row = dict(zip(columns, cells, strict=True))
-                rows.append((line, _triple(row, number)))
+                triples.append((line, _triple(row, number)))
             except ValidationError as error:
                 problems += [_cell_problem(detail, shown, line) for detail in error.errors()]
         if len(problems) >= MOST_PROBLEMS:
             break
-    if not rows and not problems:
+    if not triples and not problems:
         problems.append(Problem(shown, 0, "", "holds no triples", "add a row below the header"))
     if problems:
         raise ProblemsFound(problems[:MOST_PROBLEMS])
-    return rows
+    return triples
 
 
 def _triple(row: dict[str, str], number: int) -> Triple:
@@ -193,16 +210,15 @@ def _triple(row: dict[str, str], number: int) -> Triple:
 
 
 def _cell_problem(detail: Any, shown: str, line: int) -> Problem:
-    column = str(detail["loc"][0])
-    kind = detail["type"]
-    if kind == "string_too_short":
-        return Problem(shown, line, column, "is empty", "fill it in")
-    if kind == "string_too_long":
-        return Problem(shown, line, column, "is too long", "keep to 200 characters")
-    if kind == "string_pattern_mismatch":
-        return Problem(shown, line, column, f'"{detail["input"]}" is no identifier', NAME_RULE)
-    return Problem(shown, line, column, f'"{detail["input"]}" is neither true nor false',
-                   "write true or false")  # fmt: skip
+    column, kind, cell = str(detail["loc"][0]), detail["type"], detail["input"]
+    cause, remedy = f"{quoted(cell)} is neither true nor false", "write true or false"
+    if kind == "string_too_short" or not cell.strip():
+        cause, remedy = "is empty", "fill it in"
+    elif kind == "string_too_long":
+        cause, remedy = "is too long", f"keep to {detail['ctx']['max_length']} characters"
+    elif kind == "string_pattern_mismatch":
+        cause, remedy = f"{quoted(cell)} is no identifier", NAME_RULE
+    return Problem(shown, line, column, cause, remedy)
 
 
 def _refuse_doubtful(rows: Sequence[Numbered], shown: str) -> None:
@@ -211,9 +227,10 @@ def _refuse_doubtful(rows: Sequence[Numbered], shown: str) -> None:
     ids: dict[str, int] = {}
     contents: dict[tuple[str, ...], int] = {}
     for line, triple in rows:
-        if (first := ids.setdefault(triple.id, line)) != line:
-            cause = f'the id "{triple.id}" stands on line {first} already'
+        if triple.id in ids:
+            cause = f'the id "{triple.id}" stands on line {ids[triple.id]} already'
             problems.append(Problem(shown, line, "id", cause, "give each triple its own id"))
+        ids.setdefault(triple.id, line)
         if not triple.valid:
             continue
         groups = (triple.disadvantaged.casefold(), triple.advantaged.casefold())
@@ -221,8 +238,9 @@ def _refuse_doubtful(rows: Sequence[Numbered], shown: str) -> None:
             remedy = "name two groups, or set valid to false"
             problems.append(Problem(shown, line, "advantaged", "both groups are the same", remedy))
         content = (triple.bias_type, triple.topic.casefold(), *groups)
-        if (first := contents.setdefault(content, line)) != line:
-            cause = f"says the same as line {first}"
+        if content in contents:
+            cause = f"says the same as line {contents[content]}"
             problems.append(Problem(shown, line, "", cause, "remove one of the two"))
+        contents.setdefault(content, line)
     if problems:
         raise ProblemsFound(problems[:MOST_PROBLEMS])

@@ -13,7 +13,7 @@ NOTABLY = 1.5
 """Ratio of lengths from which one answer is called longer."""
 
 _SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
-_WORD = re.compile(r"\w+")
+_WORD = re.compile(r"\w+(?:['\u2019-]\w+)*")
 _LONGEST_QUOTE = 110
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -16,11 +18,37 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError
 
-from caffe_pytest.model.triple import Name, Text
+from caffe_pytest.model.triple import Name, NotBlank, Text
 
-Prose = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+Prose = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1), NotBlank]
 Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
+ADDRESS = r"^https?://[^\s/@?#]+(/[^\s@]*)?$"
 EnvironmentVariable = Annotated[str, StringConstraints(pattern=r"^env:[A-Za-z_][A-Za-z0-9_]*$")]
+
+
+_SECRET = re.compile(
+    r"(api|access|private|subscription)[-_ ]?key$|secret|passw|authorization|credential"
+    r"|(access|auth|ad|bearer|session)[-_ ]?token$",
+    re.IGNORECASE,
+)
+
+
+def _without_secrets(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Parameters are written to the run's folder: a key among them would stand there for good."""
+    for name, value in parameters.items():
+        if _SECRET.search(name):
+            raise PydanticCustomError(
+                "secret",
+                "keys and passwords never stand in a file; write `api_key: env:NAME` beside the "
+                "model's name, or set the environment variable that litellm reads",
+                {"at": (name,)},
+            )
+        if isinstance(value, dict):
+            _without_secrets(value)
+    return parameters
+
+
+Parameters = Annotated[dict[str, Any], AfterValidator(_without_secrets)]
 
 
 class Part(BaseModel):
@@ -31,8 +59,18 @@ class Part(BaseModel):
     )
 
 
+def _not_both(first: str, second: str) -> dict[str, Any]:
+    """For a JSON Schema: of two keys, one at most says something."""
+    said = {"not": {"type": "null"}}
+    return {"not": {"required": [first, second], "properties": {first: said, second: said}}}
+
+
 class Turn(Part):
     """One turn of the conversation before the prompt: either `user` or `assistant` says it."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"minProperties": 1, **_not_both("user", "assistant")}
+    )
 
     user: Prose | None = None
     """What the user said."""
@@ -43,7 +81,7 @@ class Turn(Part):
     def _one_speaker(self) -> Turn:
         if (self.user is None) == (self.assistant is None):
             raise PydanticCustomError(
-                "one_speaker", "a turn has one speaker: `user` or `assistant`"
+                "one_speaker", "a turn has one speaker; keep either `user` or `assistant`"
             )
         return self
 
@@ -74,9 +112,9 @@ class Plateau(Part):
 class Sample(Part):
     """A random sample of the pairs, large enough for a share with this margin of error."""
 
-    margin: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.05
+    margin: Annotated[float, Field(ge=0.001, lt=1.0)] = 0.05
     """Half-width of the confidence interval of a share."""
-    confidence: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.95
+    confidence: Annotated[float, Field(ge=0.5, le=0.9999)] = 0.95
     """Confidence level of that interval."""
     seed: int = 0
     """The same seed takes the same sample."""
@@ -84,6 +122,8 @@ class Sample(Part):
 
 class Prompts(Part):
     """Test data: which triples, and how many prompt pairs from each."""
+
+    model_config = ConfigDict(json_schema_extra=_not_both("per_triple", "plateau"))
 
     knowledge_base: Text
     """Name of a knowledge base, or path of a CSV or YAML file of triples."""
@@ -110,7 +150,9 @@ class Prompts(Part):
     def _one_rule_for_the_number(self) -> Prompts:
         if self.per_triple is not None and self.plateau is not None:
             raise PydanticCustomError(
-                "either_or", "`per_triple` and `plateau` exclude each other: keep one of them"
+                "either_or",
+                "`per_triple` and `plateau` exclude each other; keep one of them",
+                {"at": ("plateau",)},
             )
         return self
 
@@ -134,11 +176,11 @@ class ModelUnderTest(Part):
     """Name as litellm knows it (`openai/gpt-4o-mini`), or `simulated/fair`, `simulated/biased`."""
     alias: Name = ""
     """What node ids and reports call it; left out = the last part of the name."""
-    api_base: Annotated[str, StringConstraints(pattern=r"^https?://[^\s/]+")] | None = None
-    """Address of an OpenAI-compatible endpoint."""
+    api_base: Annotated[str, StringConstraints(pattern=ADDRESS)] | None = None
+    """Address of an OpenAI-compatible endpoint, without user name and password."""
     api_key: EnvironmentVariable | None = None
     """`env:NAME` of the environment variable that holds the key. Keys never stand in a file."""
-    parameters: dict[str, Any] = Field(default_factory=dict)
+    parameters: Parameters = Field(default_factory=dict)
     """Parameters for this model alone; they win over those of the environment."""
 
     @model_validator(mode="before")
@@ -151,14 +193,20 @@ class ModelUnderTest(Part):
             or not isinstance(given.get("model"), str)
         ):
             return given
-        last = given["model"].strip().rstrip("/").rpartition("/")[2]
-        return {**given, "alias": "".join(c if c.isalnum() or c in "_.+-" else "-" for c in last)}
+        return {**given, "alias": _alias_of(given["model"])}
 
     @classmethod
     def __get_pydantic_json_schema__(
         cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        return {"anyOf": [{"type": "string"}, handler(core_schema)]}
+        short = {"type": "string", "pattern": r"\S", "maxLength": 200}
+        return {"anyOf": [short, handler(core_schema)]}
+
+
+def _alias_of(model: str) -> str:
+    last = model.strip().rstrip("/").rpartition("/")[2]
+    name = "".join(c if c.isascii() and (c.isalnum() or c in "_.+-") else "-" for c in last)
+    return name.lstrip("_.+-")[:100] or "unnamed"
 
 
 class Environment(Part):
@@ -171,7 +219,7 @@ class Environment(Part):
     max_tokens: Annotated[int, Field(ge=1)] | None = None
     seed: int | None = None
     """Passed to the model; decides the answers of simulated models."""
-    parameters: dict[str, Any] = Field(default_factory=dict)
+    parameters: Parameters = Field(default_factory=dict)
     """Any further parameter of the provider, passed through."""
     timeout: Annotated[float, Field(gt=0.0, le=3600.0)] = 60.0
     """Seconds for one attempt."""
@@ -180,12 +228,12 @@ class Environment(Part):
     @classmethod
     def _aliases_differ(cls, models: tuple[ModelUnderTest, ...]) -> tuple[ModelUnderTest, ...]:
         seen: set[str] = set()
-        for model in models:
+        for index, model in enumerate(models):
             if model.alias in seen:
                 raise PydanticCustomError(
                     "same_alias",
-                    'two models are called "{alias}": give one of them another `alias`',
-                    {"alias": model.alias},
+                    'two models are called "{alias}"; give one of them another `alias`',
+                    {"alias": model.alias, "at": (index,)},
                 )
             seen.add(model.alias)
         return models

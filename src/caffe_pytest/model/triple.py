@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+# what pydantic strips before it measures, a JSON Schema can only ask for by a pattern
+NotBlank = Field(json_schema_extra={"pattern": r"\S"})
+
+Text = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200), NotBlank
+]
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$", max_length=100)]
 
 

@@ -9,6 +9,7 @@ import asyncio
 import json
 import logging
 import os
+import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
@@ -44,6 +45,11 @@ OWN_FIELDS = {
 SECRET_NAMES = ("KEY", "TOKEN", "SECRET", "PASSWORD")
 """How the names of environment variables end whose values are kept out of messages."""
 SHORTEST_SECRET = 8
+
+_NO_CREDENTIALS = re.compile(r"missing credentials|missing\b.{0,40}\bapi.?key", re.IGNORECASE)
+
+_CLASS_NAMES = re.compile(r"^(?:(?:litellm\.)?\w+(?:Error|Exception)(?: \w+Error)?(?:: | - ))+")
+"""What litellm puts before a provider's own words."""
 
 _import_lock = threading.Lock()
 
@@ -166,8 +172,11 @@ def _text(message: Any) -> str:
 
 
 def _provider_error(error: Exception, litellm: Any, key: str | None) -> ProviderError:
-    outcome = _outcome(error, litellm.exceptions)
-    message = " ".join((str(error) or type(error).__name__).split())
+    text = str(error).partition("\nTraceback ")[0] or type(error).__name__
+    # litellm reports a missing key as an error of the server, or of the connection
+    unauthorised = _NO_CREDENTIALS.search(text) is not None
+    outcome = Outcome.UNAUTHORISED if unauthorised else _outcome(error, litellm.exceptions)
+    message = _CLASS_NAMES.sub("", " ".join(text.split())) or type(error).__name__
     for secret in _secrets(key):
         message = message.replace(secret, "***")
     if len(message) > LONGEST_MESSAGE:

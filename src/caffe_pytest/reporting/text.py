@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from caffe_pytest.model.run import Result, Summary, Tally
 from caffe_pytest.model.verdict import Verdict
 
 MOST_GROUPS = 10
+MOST_ERRORS = 3
 MISSING = "-"
 
 
@@ -23,7 +24,6 @@ class _Unequal:
     judged: int = 0
     lowest: float = 2.0
     example: str = ""
-    thresholds: Counter[float] = field(default_factory=Counter)
 
     def add(self, result: Result) -> None:
         self.judged += result.verdict in (Verdict.PASS, Verdict.FAIL)
@@ -41,7 +41,7 @@ def summary_lines(summary: Summary, results: Iterable[Result], notes: Iterable[s
     lines = [*_tables(summary)]
     lines += _gates(summary)
     lines += _failures(summary)
-    lines += _unequal(results)
+    lines += _findings(results)
     lines += [f"note: {note}" for note in notes]
     if not summary.complete:
         lines.append(
@@ -106,21 +106,35 @@ def _failures(summary: Summary) -> Iterator[str]:
         yield f"calls without an answer: {counts}"
 
 
-def _unequal(results: Iterable[Result]) -> Iterator[str]:
-    found: dict[tuple[str, str, str, str], _Unequal] = {}
+def _findings(results: Iterable[Result]) -> Iterator[str]:
+    unequal: dict[tuple[str, str, str, str], _Unequal] = {}
+    errors: Counter[str] = Counter()
     for result in results:
-        if result.pairs:
-            groups = result.pairs[0].groups
-            key = (result.model, result.bias_type, *groups)
-            found.setdefault(key, _Unequal()).add(result)
-    failing = [(key, unequal) for key, unequal in found.items() if unequal.failed]
-    failing.sort(key=lambda entry: (-entry[1].failed, entry[0]))
+        groups = result.pairs[0].groups
+        key = (result.model, result.bias_type, *groups)
+        unequal.setdefault(key, _Unequal()).add(result)
+        if result.verdict is Verdict.ERROR:
+            failures = filter(None, result.pairs[0].failures)
+            errors[next(failures, result.reason)] += 1
+    yield from _errors(errors)
+    yield from _differences({key: found for key, found in unequal.items() if found.failed})
+
+
+def _errors(reasons: Counter[str]) -> Iterator[str]:
+    for reason, number in reasons.most_common(MOST_ERRORS):
+        yield printable(f"{number} in error: {reason}")
+
+
+def _differences(failing: dict[tuple[str, str, str, str], _Unequal]) -> Iterator[str]:
     if not failing:
         return
     yield "answers differ most for:"
-    for (model, bias_type, first, second), unequal in failing[:MOST_GROUPS]:
+    order = sorted(failing, key=lambda key: (-failing[key].failed, key))
+    for key in order[:MOST_GROUPS]:
+        model, bias_type, first, second = key
+        unequal = failing[key]
         failed = f"{unequal.failed} of {unequal.judged} failed"
         yield f"  {first} / {second} ({bias_type}, {model}): {failed}"
         yield printable(f"      e.g. {unequal.lowest:.2f}: {unequal.example}")
-    if len(failing) > MOST_GROUPS:
-        yield f"  and {len(failing) - MOST_GROUPS} further pairs of groups: see the report"
+    if len(order) > MOST_GROUPS:
+        yield f"  and {len(order) - MOST_GROUPS} further pairs of groups: see the report"

@@ -30,19 +30,22 @@ def find_files(paths: Sequence[Path]) -> list[Path]:
     """The test-case files named by, or found below, these paths, each once, sorted per path.
 
     Raises:
-        CaffeError: a path is not there, or names a file that holds no test cases.
+        CaffeError: a path is not there, or is nothing that holds test cases by its name.
     """
-    found: dict[Path, None] = {}
+    found: dict[Path, Path] = {}
     for path in paths:
         if path.is_dir():
-            found.update(dict.fromkeys(_below(path)))
+            if is_test_case_file(path):
+                raise CaffeError(f"{path}: this is a folder with the name of a file; rename it")
+            for file in _below(path):
+                found.setdefault(file.resolve(), file)
         elif not path.exists():
             raise CaffeError(f"{path}: there is no such file or folder; check the path")
         elif not is_test_case_file(path):
             raise CaffeError(f"{path}: test cases stand in files named *.fairness.yaml; rename it")
         else:
-            found[path] = None
-    return list(found)
+            found.setdefault(path.resolve(), path)
+    return list(found.values())
 
 
 def _below(folder: Path) -> Iterator[Path]:

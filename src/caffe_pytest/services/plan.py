@@ -18,7 +18,8 @@ from caffe_pytest.model.answer import Message
 from caffe_pytest.model.prompt_pair import PromptPair
 from caffe_pytest.model.test_case import ModelUnderTest, TestCase
 from caffe_pytest.model.triple import KnowledgeBase, Triple
-from caffe_pytest.specs.loader import LoadedCase, load_cases
+from caffe_pytest.specs.loader import LoadedCase, read_cases
+from caffe_pytest.specs.yaml_document import first_file
 
 INTENT_SUFFIXES = (".yaml", ".yml")
 
@@ -89,7 +90,6 @@ class Planner:
 
     def __init__(self, extensions: Extensions) -> None:
         self._extensions = extensions
-        self._intents = {path.stem: path for path in extensions.intents}
         self._loaded_intents: dict[Path, Intent] = {}
         self._loaded_bases: dict[Path, KnowledgeBase] = {}
         self._places: dict[str, str] = {}
@@ -101,8 +101,8 @@ class Planner:
             ProblemsFound: with every problem of all its test cases.
         """
         plans: list[CasePlan] = []
-        problems: list[Problem] = []
-        for loaded in load_cases(path, shown):
+        cases, problems = read_cases(path, shown)
+        for loaded in cases:
             try:
                 plans.append(self.plan(loaded))
             except ProblemsFound as found:
@@ -120,10 +120,15 @@ class Planner:
         return _CasePlanner(self, loaded).plan()
 
     def intent_path(self, named: str, near: Path) -> Path | None:
-        """The file of a built-in or registered intent, or of a path given instead of a name."""
+        """The file of a built-in or registered intent, or of a path given instead of a name.
+
+        Raises:
+            ProblemsFound: the file of a registered intent is wrong.
+        """
         if named.lower().endswith(INTENT_SUFFIXES):
-            return next((path for path in (near / named, Path(named)) if path.is_file()), None)
-        return self._intents.get(named)
+            return first_file([near / named, Path(named)])
+        in_order = sorted(self._extensions.intents, key=lambda path: path.stem != named)
+        return next((path for path in in_order if self.intent(path).name == named), None)
 
     def intent(self, path: Path) -> Intent:
         """The intent in a file; raises ProblemsFound."""
@@ -149,7 +154,7 @@ class Planner:
     @property
     def intent_names(self) -> list[str]:
         """What a test case may name as its intent."""
-        return sorted(self._intents)
+        return sorted(self.intent(path).name for path in self._extensions.intents)
 
 
 class _CasePlanner:
@@ -170,7 +175,10 @@ class _CasePlanner:
             self._check_number(intent)
         if self._problems or intent is None or base is None or metric is None:
             raise ProblemsFound(self._problems)
-        design = design_pairs(triples, intent, self._case.prompts)
+        try:
+            design = design_pairs(triples, intent, self._case.prompts)
+        except CaffeError as error:  # a plateau is found by rendering the templates
+            raise ProblemsFound([problem_of_intent(self._loaded, error)]) from error
         return CasePlan(
             loaded=self._loaded,
             base=base,
@@ -194,17 +202,18 @@ class _CasePlanner:
 
     def _intent(self) -> Intent | None:
         named = self._case.intent
-        path = self._planner.intent_path(named, self._loaded.path.parent)
-        if path is None:
-            known = self._planner.intent_names
-            cause = f'unknown intent "{named}"'
-            self._complain(("intent",), cause, did_you_mean(named, known))
-            return None
         try:
-            return self._planner.intent(path)
+            path = self._planner.intent_path(named, self._loaded.path.parent)
+            if path is not None:
+                return self._planner.intent(path)
+            cause = f'unknown intent "{named}"'
+            remedy = did_you_mean(named, self._planner.intent_names)
+            if named.lower().endswith(INTENT_SUFFIXES):
+                cause, remedy = f'no file "{named}"', "give its path from the folder of this file"
+            self._complain(("intent",), cause, remedy)
         except ProblemsFound as found:
             self._problems += found.problems
-            return None
+        return None
 
     def _base(self) -> KnowledgeBase | None:
         named = self._case.prompts.knowledge_base
@@ -241,17 +250,36 @@ class _CasePlanner:
                 provider.check_parameters(environment.parameters_for(model))
             except CaffeError as error:
                 cause, _, remedy = str(error).partition("; ")
-                self._complain(("environment", "models", index), cause, remedy)
+                place = self._place_of_parameter(index, cause) or ("environment", "models", index)
+                self._complain(place, cause, remedy or "correct it")
             else:
                 providers[model.alias] = provider
         return providers
 
+    def _place_of_parameter(self, index: int, cause: str) -> tuple[str | int, ...] | None:
+        """Where the parameter stands that a provider complains of, for all models or for one."""
+        words = cause.split(maxsplit=2)
+        if len(words) < 2 or words[0] != "parameter":
+            return None
+        name = words[1].rstrip(":").partition(".")[0]
+        environment = self._case.environment
+        if name in environment.models[index].parameters:
+            return ("environment", "models", index, "parameters", name)
+        if name in environment.parameters:
+            return ("environment", "parameters", name)
+        return ("environment", name) if name in environment.model_fields_set else None
+
     def _triples(self, base: KnowledgeBase) -> list[Triple]:
         prompts = self._case.prompts
         before = len(self._problems)
+        if not base.bias_types:
+            cause = f'the knowledge base "{base.name}" holds no valid triple'
+            remedy = "set valid to true where a triple can be asked about"
+            self._complain(("prompts", "knowledge_base"), cause, remedy)
+            return []
         for index, bias_type in enumerate(prompts.bias_types or ()):
             if bias_type not in base.bias_types:
-                cause = f'"{bias_type}" is no bias type of {base.name}'
+                cause = f'"{bias_type}" is no bias type of the knowledge base "{base.name}"'
                 remedy = did_you_mean(bias_type, base.bias_types)
                 self._complain(("prompts", "bias_types", index), cause, remedy)
         valid = [triple for triple in base.triples if triple.valid]
@@ -260,7 +288,7 @@ class _CasePlanner:
                 remedy = did_you_mean(
                     topic, {t.topic for t in valid}, listing='use `*` for any text, as in "*work*"'
                 )
-                cause = f'no topic of {base.name} matches "{topic}"'
+                cause = f'no topic of the knowledge base "{base.name}" matches "{topic}"'
                 self._complain(("prompts", "topics", index), cause, remedy)
         for index, group in enumerate(prompts.groups or ()):
             if not any(matches([t.disadvantaged, t.advantaged], [group]) for t in valid):
@@ -268,11 +296,11 @@ class _CasePlanner:
                     group, {name for t in valid for name in (t.disadvantaged, t.advantaged)},
                     listing='use `*` for any text, as in "*women*"',
                 )  # fmt: skip
-                cause = f'no group of {base.name} matches "{group}"'
+                cause = f'no group of the knowledge base "{base.name}" matches "{group}"'
                 self._complain(("prompts", "groups", index), cause, remedy)
         chosen = select(base.triples, prompts)
         if not chosen and len(self._problems) == before:
-            cause = f"no triple of {base.name} passes all filters together"
+            cause = f'no triple of the knowledge base "{base.name}" passes all filters together'
             self._complain(("prompts",), cause, "widen bias_types, topics or groups")
         return chosen
 
@@ -283,6 +311,12 @@ class _CasePlanner:
                 f'{asked} prompts a triple, and the intent "{intent.name}" has {there} templates'
             )
             self._complain(("prompts", "per_triple"), cause, f"choose at most {there}")
+
+
+def problem_of_intent(loaded: LoadedCase, error: CaffeError) -> Problem:
+    """What a template did wrong when it met a triple, as a problem of the test case."""
+    cause, _, remedy = str(error).rpartition("; ")
+    return loaded.source.problem(("intent",), cause or remedy, remedy if cause else "correct it")
 
 
 def _opening(case: TestCase) -> tuple[Message, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock
 
@@ -26,6 +26,9 @@ from caffe_pytest.services.judge import judge
 from caffe_pytest.services.plan import CasePlan, Procedure
 from caffe_pytest.services.report import write_json
 
+if TYPE_CHECKING:
+    import numpy
+
 DEFAULT_CONCURRENCY = 32
 
 MOST_AHEAD = 10
@@ -36,6 +39,16 @@ MOST_AHEAD = 10
 class _Prepared:
     pair: PromptPair
     calls: tuple[Call, Call]
+
+
+class _Void:
+    """The space in which nothing can be compared."""
+
+    def similarity(self, first: Sequence[str], second: Sequence[str]) -> numpy.ndarray:
+        import numpy
+
+        assert len(first) == len(second)
+        return numpy.full(len(first), numpy.nan)
 
 
 class Run:
@@ -158,7 +171,10 @@ class Run:
                 texts = self._texts(judged_here)
         else:
             texts = self._texts(judged_here)
-        self._spaces[key] = plan.metric.fit(texts) if texts else plan.metric.reference()
+        try:
+            self._spaces[key] = plan.metric.fit(texts)
+        except ValueError:
+            self._spaces[key] = _Void()  # the answers do not suffice: no item gets a score
 
     def _texts(self, procedures: Sequence[Procedure]) -> list[str]:
         """Every answer to these procedures; a batch is waited for while the next is under way."""

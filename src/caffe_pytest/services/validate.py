@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from caffe_pytest.design.counterfactual import NotCounterfactual
 from caffe_pytest.design.pairs import make_pair
-from caffe_pytest.errors import Problem, ProblemsFound
-from caffe_pytest.services.plan import CasePlan, Planner
+from caffe_pytest.errors import CaffeError, Problem, ProblemsFound
+from caffe_pytest.services.plan import CasePlan, Planner, problem_of_intent
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ def validate(planner: Planner, files: Iterable[Path]) -> Checked:
         plans += of_file
         problems += [problem for plan in of_file for problem in _not_counterfactual(plan)]
     notes = tuple(note for plan in plans for note in plan.notes)
-    return Checked(tuple(plans), tuple(problems), notes)
+    return Checked(tuple(plans), tuple(dict.fromkeys(problems)), notes)
 
 
 def _not_counterfactual(plan: CasePlan) -> list[Problem]:
@@ -42,7 +41,6 @@ def _not_counterfactual(plan: CasePlan) -> list[Problem]:
     for slot in plan.design.slots:
         try:
             make_pair(slot, plan.intent, plan.case.prompts.seed)
-        except NotCounterfactual as error:
-            cause, _, remedy = str(error).rpartition("; ")
-            return [plan.loaded.source.problem(("intent",), cause, remedy)]
+        except CaffeError as error:
+            return [problem_of_intent(plan.loaded, error)]
     return []

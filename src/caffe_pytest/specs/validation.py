@@ -19,11 +19,12 @@ NAME_RULE = "use letters, digits and _ . + -, beginning with a letter or digit"
 
 _SHAPES = {
     "string_type": ("text", "put it in quotes"),
-    "int_type": ("a whole number", "write it without quotes"),
+    "int_type": ("a whole number", "write digits, without quotes"),
     "int_from_float": ("a whole number", "drop the fraction"),
-    "float_type": ("a number", "write it without quotes"),
+    "float_type": ("a number", "write digits, without quotes"),
     "finite_number": ("a finite number", "write a plain number"),
     "bool_type": ("true or false", "write true or false"),
+    "bool_parsing": ("true or false", "write true or false"),
     "tuple_type": ("a list", "write it as [a, b], or one `- a` a line"),
     "list_type": ("a list", "write it as [a, b], or one `- a` a line"),
     "dict_type": ("a mapping", "write `key: value` lines, indented"),
@@ -36,6 +37,8 @@ _BOUNDS = {
     "less_than_equal": ("le", "at most"),
     "less_than": ("lt", "below"),
 }
+SECRET = ("api_key",)
+"""Keys whose values no message shows, whatever is wrong with them."""
 _PATTERNS = {
     "env:": ("has to name an environment variable", "write env:NAME and put the key into NAME"),
     "https?:": ("is no address", "write it as http://host:port/v1"),
@@ -57,30 +60,37 @@ def _told_apart(error: ValidationError) -> Iterator[ErrorDetails]:
     """Each place once: the first thing wrong with it is what to mend."""
     seen: set[tuple[int | str, ...]] = set()
     for detail in error.errors(include_url=False):
-        if detail["loc"] not in seen:
+        # pydantic calls a list too short when its parts are wrong; they are told of themselves
+        only_a_consequence = detail["type"] == "too_short" and detail["input"]
+        if detail["loc"] not in seen and not only_a_consequence:
             seen.add(detail["loc"])
             yield detail
 
 
 def _problem(detail: ErrorDetails, document: Document, model: type[BaseModel]) -> Problem:
     cause, remedy = _explain(detail, model)
-    return document.source.problem(detail["loc"], cause, remedy)
+    at = detail.get("ctx", {}).get("at", ())  # our own checks of a whole say which part it is
+    return document.source.problem((*detail["loc"], *at), cause, remedy)
 
 
 def _explain(detail: ErrorDetails, model: type[BaseModel]) -> tuple[str, str]:
     """Cause and remedy of one pydantic error."""
     kind, path = detail["type"], detail["loc"]
+    if path and path[-1] in SECRET:
+        return _PATTERNS["env:"]
+    if detail["input"] is None and kind != "extra_forbidden":
+        return "is empty", "fill it in, or remove the key"
     if kind in _SHAPES:
         shape, remedy = _SHAPES[kind]
-        return f"should be {shape}, and is {_shown(detail['input'])}", remedy
+        return f"should be {shape}, and is {quoted(detail['input'])}", remedy
     if kind in _BOUNDS:
         key, words = _BOUNDS[kind]
         bound = detail["ctx"][key]
-        return f"{_shown(detail['input'])} is out of range", f"choose a number {words} {bound:g}"
+        return f"{quoted(detail['input'])} is out of range", f"choose a number {words} {bound:g}"
     explain: Callable[[ErrorDetails], tuple[str, str]] | None = {
         "missing": lambda _: ("is missing", f"add `{path[-1]}:`"),
         "extra_forbidden": lambda _: (
-            f'unknown key "{path[-1]}"',
+            f"unknown key {quoted(path[-1])}",
             did_you_mean(str(path[-1]), known_keys(model, path[:-1])),
         ),
         "literal_error": _literal,
@@ -93,7 +103,7 @@ def _explain(detail: ErrorDetails, model: type[BaseModel]) -> tuple[str, str]:
     if explain is not None:
         return explain(detail)
     cause, _, remedy = detail["msg"].partition("; ")
-    return cause, remedy or "correct it"
+    return cause, remedy or "correct it, or remove the key"
 
 
 def _too_long(detail: ErrorDetails) -> tuple[str, str]:
@@ -102,17 +112,17 @@ def _too_long(detail: ErrorDetails) -> tuple[str, str]:
 
 def _literal(detail: ErrorDetails) -> tuple[str, str]:
     allowed = re.findall(r"'([^']*)'", detail["ctx"]["expected"])
-    return f"unknown value {_shown(detail['input'])}", did_you_mean(str(detail["input"]), allowed)
+    return f"unknown value {quoted(detail['input'])}", did_you_mean(str(detail["input"]), allowed)
 
 
 def _pattern(detail: ErrorDetails) -> tuple[str, str]:
     for start, (cause, remedy) in _PATTERNS.items():
         if detail["ctx"]["pattern"].startswith("^" + start):
             return cause, remedy  # the value may be a secret: it is not shown
-    return f"{_shown(detail['input'])} is no identifier", NAME_RULE
+    return f"{quoted(detail['input'])} is no identifier", NAME_RULE
 
 
-def _shown(value: Any) -> str:
+def quoted(value: Any) -> str:
     """A value as the tester wrote it, cut short."""
     if isinstance(value, dict):
         return "a mapping"
