@@ -551,6 +551,7 @@ def test_a_provider_that_will_not_be_cancelled_holds_up_nobody(
 
     assert took < 2
     assert until(lambda: "caffe-executor" not in {t.name for t in threading.enumerate()})
+    del executor
     gc.collect()  # what was never awaited says so here
 
 

@@ -150,7 +150,7 @@ def test_x_stops_at_the_first_failure_and_the_report_says_what_is_missing(
     assert result.parseoutcomes()["failed"] == 1
     assert summary["complete"] is False
     assert summary["planned"] == 12
-    result.stdout.fnmatch_lines(["incomplete: * of 12 items were judged;*"])
+    result.stdout.fnmatch_lines(["incomplete: * of 12 items have a result;*"])
 
 
 @pytest.mark.parametrize("option", ["--setup-only", "--setup-plan"])
@@ -182,6 +182,44 @@ def test_with_two_workers_every_verdict_is_the_same(
         "environment.json", "journal.jsonl", "report", "results.jsonl", "summary.json",
     ]  # fmt: skip
     result.stdout.fnmatch_lines(["run *: 48 answers asked, 0 reused"])
+
+
+def test_two_workers_ask_nothing_twice(pytester: pytest.Pytester, case_file: Path) -> None:
+    pytester.makeconftest(
+        """
+        import os
+        from pathlib import Path
+        from caffe_pytest.hookspecs import hookimpl
+        from caffe_pytest.model.answer import Answer
+
+        class Counting:
+            identity = {"provider": "counting"}
+            lane = "counting"
+            def __init__(self, model, base): pass
+            def check_parameters(self, parameters): pass
+            async def ask(self, request, *, timeout):
+                with (Path(__file__).parent / f"asked.{os.getpid()}").open("a") as file:
+                    file.write(request.key + "\\n")
+                return Answer("the same answer to all")
+            async def close(self): pass
+
+        @hookimpl
+        def register_providers(register):
+            register("counting", Counting)
+        """
+    )
+    case_file.write_text(
+        CASE.replace("[simulated/fair, simulated/biased]", "[counting/one, counting/two]"),
+        encoding="utf-8",
+    )
+
+    result = pytester.runpytest_subprocess("--fairness", "-n", "2")
+
+    files = list(pytester.path.glob("asked.*"))
+    asked = [key for file in files for key in file.read_text(encoding="utf-8").split()]
+    result.assert_outcomes(passed=ITEMS)
+    assert len(files) == 2
+    assert len(asked) == len(set(asked)) == 2 * ITEMS
 
 
 def test_with_two_workers_the_space_of_the_run_is_fitted_on_all_answers(

@@ -50,7 +50,7 @@ def test_what_was_not_judged_has_no_rate_and_no_mean() -> None:
 def test_missing_items_are_said() -> None:
     lines = lines_of(result("a", PASS, 1.0), planned=3)
 
-    assert lines[-1].startswith("incomplete: 1 of 3 items were judged; run again")
+    assert lines[-1].startswith("incomplete: 1 of 3 items have a result; run again")
 
 
 def test_models_are_compared_where_there_are_several() -> None:

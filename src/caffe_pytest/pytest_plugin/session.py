@@ -103,7 +103,15 @@ class FairnessSession:
             procedures,
             concurrency=max(1, self._concurrency // workers),
             reuse=not self._config.getoption("fairness_fresh"),
+            alone=self._worker is None,
         )
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, nextitem: pytest.Item | None) -> None:
+        """Announce the next item of an xdist worker, which knows no more than that one."""
+        in_worker = self._worker is not None and self._run is not None
+        if in_worker and isinstance(nextitem, FairnessItem):
+            self.run.announce(nextitem.procedure)
 
     def _folder(self) -> RunFolder:
         worker = self._worker["workerid"] if self._worker else ""
@@ -142,7 +150,10 @@ class FairnessSession:
         """The run's name, before anything is asked."""
         if self._worker is not None or self._config.option.collectonly:
             return None
-        return f"fairness: run {self._run_id}, {self._concurrency} calls at once for each provider"
+        line = f"fairness: run {self._run_id}, {self._concurrency} calls at once for each provider"
+        if getattr(self._config.option, "numprocesses", None):
+            line += "; one process waits for models faster than several: -n 0"
+        return line
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """The table by bias type, which groups failed and why, and where the report is."""

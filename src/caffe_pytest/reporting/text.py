@@ -45,7 +45,7 @@ def summary_lines(summary: Summary, results: Iterable[Result], notes: Iterable[s
     lines += [f"note: {note}" for note in notes]
     if not summary.complete:
         lines.append(
-            f"incomplete: {summary.total.items} of {summary.planned} items were judged; "
+            f"incomplete: {summary.total.items} of {summary.planned} items have a result; "
             "run again: answers that are there are not asked again"
         )
     return lines

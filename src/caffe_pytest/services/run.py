@@ -61,11 +61,13 @@ class Run:
         *,
         concurrency: int = DEFAULT_CONCURRENCY,
         reuse: bool = True,
+        alone: bool = True,
     ) -> None:
         """Open the folder and the journal, and note the environment.
 
         `procedures` are all that were selected, in the order they will be carried out. With `reuse`
-        answers are taken from the journals of earlier runs in the same place.
+        answers are taken from the journals of earlier runs in the same place. Where the process is
+        not `alone`, others carry out some of the procedures: only what is announced is asked ahead.
 
         Raises:
             CaffeError: the folder cannot be written.
@@ -82,7 +84,14 @@ class Run:
         self._parts = PartWriter(folder.results_part)
         self._prepared: dict[int, _Prepared] = {}
         self._spaces: dict[tuple[str, str], Space] = {}
-        self._ahead = 0
+        self._ahead = 0 if alone else len(procedures)
+
+    def announce(self, procedure: Procedure) -> None:
+        """Send the calls of a procedure that this process will carry out next."""
+        try:
+            self._executor.submit(self._prepare(procedure).calls)
+        except CaffeError:
+            return  # reported when its turn comes
 
     def ask(self, procedure: Procedure) -> tuple[Reply, Reply]:
         """The replies to both prompts; the calls of procedures to come are sent meanwhile.
@@ -118,8 +127,7 @@ class Run:
 
     def _look_ahead(self, procedure: Procedure) -> None:
         """Keep twice the concurrency of calls queued or under way, beyond the item at hand."""
-        position = self._positions[id(procedure)]
-        self._ahead = max(self._ahead, position + 1)
+        self._ahead = max(self._ahead, self._positions[id(procedure)] + 1)
         self._executor.submit(self._prepare(procedure).calls)
         self._top_up()
 
@@ -129,12 +137,8 @@ class Run:
             and self._executor.unfinished() < self._window
             and len(self._prepared) < MOST_AHEAD * self._window
         ):
-            following = self._procedures[self._ahead]
             self._ahead += 1
-            try:
-                self._executor.submit(self._prepare(following).calls)
-            except CaffeError:
-                continue  # reported when its turn comes
+            self.announce(self._procedures[self._ahead - 1])
 
     def _prepare(self, procedure: Procedure) -> _Prepared:
         known = self._prepared.get(id(procedure))
