@@ -226,8 +226,7 @@ def distinct_triples(number: int) -> list[Triple]:
     taken: set[tuple[str, str]] = set()
     for triple in base.triples:
         prompts = {(triple.topic, triple.disadvantaged), (triple.topic, triple.advantaged)}
-        same_case = triple.disadvantaged[0].isupper() == triple.advantaged[0].isupper()
-        if triple.valid and same_case and not prompts & taken:
+        if triple.valid and not prompts & taken:
             taken |= prompts
             by_type.setdefault(triple.bias_type, []).append(triple)
     chosen: list[Triple] = []

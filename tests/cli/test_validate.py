@@ -119,7 +119,9 @@ def test_nothing_is_written(caffe: Caffe) -> None:
 
 
 def test_what_a_tester_should_know_is_a_note_and_no_problem(caffe: Caffe) -> None:
-    text = with_line(GOOD.replace("  per_triple: 4\n", ""), "triples.csv", "  plateau: {at_most: 2}")
+    text = with_line(
+        GOOD.replace("  per_triple: 4\n", ""), "triples.csv", "  plateau: {at_most: 2}"
+    )
     write(caffe.folder, text.replace("recommendation", "sentiment-analysis"))
 
     outcome = caffe.validate(NAME)
@@ -258,7 +260,9 @@ def test_a_broken_intent_file_is_told_with_its_own_lines(caffe: Caffe) -> None:
 def test_a_template_that_is_no_counterfactual_is_found_before_anything_is_asked(
     caffe: Caffe, template: str, cause: str, remedy: str
 ) -> None:
-    rows = "bias_type,topic,disadvantaged,advantaged\ngender,leadership,women,men\nage,driving,a,b\n"
+    rows = (
+        "bias_type,topic,disadvantaged,advantaged\ngender,leadership,women,men\nage,driving,a,b\n"
+    )
     write(caffe.folder, GOOD.replace("recommendation", "own.yaml").replace(": 4", ": 1"))
     (caffe.folder / "triples.csv").write_text(rows.replace("driving", "careers"), encoding="utf-8")
     (caffe.folder / "own.yaml").write_text(
@@ -305,6 +309,13 @@ def test_a_template_that_a_plateau_cannot_render_is_a_problem_too(caffe: Caffe) 
             "folder.fairness.yaml",
             "folder.fairness.yaml: this is a folder with the name of a file; rename it",
         ),
+        (
+            f"{'x' * 300}.fairness.yaml",
+            (
+                f"{'x' * 300}.fairness.yaml: cannot be read: File name too long; "
+                "check the path and its permissions"
+            ),
+        ),
     ],
 )
 def test_a_path_that_names_no_test_cases_is_told(caffe: Caffe, path: str, message: str) -> None:
@@ -332,6 +343,23 @@ def test_a_pipe_is_not_waited_for(caffe: Caffe) -> None:
 
     assert outcome.status == USAGE
     assert outcome.err.startswith(f"{NAME}: this is no file; name a file with text\n")
+
+
+def test_a_file_that_the_system_does_not_let_us_read_is_told(
+    caffe: Caffe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path) -> bytes:
+        raise PermissionError(13, "Permission denied")
+
+    write(caffe.folder)
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+
+    outcome = caffe.validate(NAME)
+
+    assert outcome.status == USAGE
+    assert outcome.err.splitlines()[0] == (
+        f"{NAME}: cannot be read: Permission denied; check the path and its permissions"
+    )
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads every file")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import gc
+import os
+import signal
 import threading
 import time
 from collections import Counter
@@ -480,6 +481,21 @@ def test_a_lane_that_is_always_limited_is_given_up(executor: Executor) -> None:
     assert texts(replies) == ["rate-limited"] * 6
 
 
+def test_a_call_that_alone_is_always_limited_is_given_up(executor: Executor) -> None:
+    async def too_large_for_any_quota(prompt: str, attempt: int) -> Answer:
+        if prompt == "huge":
+            raise ProviderError(Outcome.RATE_LIMITED, "request too large", retry_after=0.0)
+        return Answer(prompt)
+
+    provider = Scripted(too_large_for_any_quota)
+
+    replies = executor.wait([call(provider, "huge"), *calls(provider, 2_000)])
+
+    assert texts(replies)[0] == "rate-limited"
+    assert provider.asked["huge"] <= 20
+    assert all(isinstance(reply, Answer) for reply in replies[1:])
+
+
 # -- ending ---------------------------------------------------------------------------------------
 
 
@@ -527,7 +543,6 @@ def test_a_provider_that_does_not_close_holds_up_nobody(
     assert "caffe-executor" not in {thread.name for thread in threading.enumerate()}
 
 
-@pytest.mark.filterwarnings("ignore:coroutine")
 def test_a_provider_that_will_not_be_cancelled_holds_up_nobody(
     journal: Journal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -551,8 +566,6 @@ def test_a_provider_that_will_not_be_cancelled_holds_up_nobody(
 
     assert took < 2
     assert until(lambda: "caffe-executor" not in {t.name for t in threading.enumerate()})
-    del executor
-    gc.collect()  # what was never awaited says so here
 
 
 def test_queued_calls_can_be_forgotten(executor: Executor) -> None:
@@ -583,6 +596,19 @@ def test_the_waiting_thread_looks_up_now_and_then(executor: Executor) -> None:
     assert looked
 
 
+def test_ctrl_c_arrives_while_an_answer_is_waited_for(executor: Executor) -> None:
+    async def presses_ctrl_c(prompt: str, attempt: int) -> Answer:
+        os.kill(os.getpid(), signal.SIGINT)
+        return await after(60)(prompt, attempt)
+
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        executor.wait(calls(Scripted(presses_ctrl_c), 1))
+    executor.close()
+
+    assert time.monotonic() - started < 2
+
+
 def test_a_loop_that_died_is_noticed(executor: Executor) -> None:
     provider = Scripted(after(60))
     executor.submit(calls(provider, 1))
@@ -590,7 +616,8 @@ def test_a_loop_that_died_is_noticed(executor: Executor) -> None:
 
     with pytest.raises(CaffeError, match="ended the thread"):
         executor.wait(calls(provider, 1))
-    executor.close()
+    with pytest.raises(CaffeError, match="ended the thread"):
+        executor.wait(calls(provider, 3))
 
     assert provider.closed == 1
 

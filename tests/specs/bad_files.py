@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from string import ascii_lowercase
 
 from tests.specs.case_files import GOOD, NAME, with_line
@@ -56,8 +57,7 @@ _INTENTS = (
     "toxicity-detection"
 )
 _LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
-    f"{new}: &{new} [{', '.join([f'*{old}'] * 9)}]\n"
-    for old, new in zip(ascii_lowercase, ascii_lowercase[1:9], strict=False)
+    f"{new}: &{new} [{', '.join([f'*{old}'] * 9)}]\n" for old, new in pairwise(ascii_lowercase[:9])
 )
 
 BAD_FILES: dict[str, BadFile] = {
@@ -117,9 +117,7 @@ BAD_FILES: dict[str, BadFile] = {
         GOOD.replace("intent:", "id: OTHER\nintent:"),
         ":2: id: the key stands twice; keep one of the two",
     ),
-    "no-word-as-key": bad(
-        "? [a, b]\n: c\n" + GOOD, ":1: a key is not a word; write `key: value`"
-    ),
+    "no-word-as-key": bad("? [a, b]\n: c\n" + GOOD, ":1: a key is not a word; write `key: value`"),
     "python-object": bad(
         GOOD.replace("FAIR-1", "!!python/object/apply:os.system [ls]"),
         ":1: id: the tag !!python/object/apply:os.system is not known; remove the tag",
@@ -154,7 +152,7 @@ BAD_FILES: dict[str, BadFile] = {
         "a: &a {x: 1}\n"
         + "".join(
             f"{new}: &{new} {{<<: [{', '.join([f'*{old}'] * 9)}]}}\n"
-            for old, new in zip(ascii_lowercase, ascii_lowercase[1:12], strict=False)
+            for old, new in pairwise(ascii_lowercase[:12])
         ),
         ":1: aliases make the document too large; write the document plainly",
     ),

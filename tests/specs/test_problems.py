@@ -319,8 +319,10 @@ def test_a_key_made_of_digits_is_not_shown_either(tmp_path: Path) -> None:
     problems = problems_of(path)
 
     assert [str(problem) for problem in problems] == [
-        f"{NAME}:8: environment.models[0].api_key: has to name an environment variable; "
-        "write env:NAME and put the key into NAME"
+        (
+            f"{NAME}:8: environment.models[0].api_key: has to name an environment variable; "
+            "write env:NAME and put the key into NAME"
+        )
     ]
 
 
@@ -351,8 +353,10 @@ def test_a_missing_file_is_a_problem(tmp_path: Path) -> None:
     problems = problems_of(tmp_path / "no.fairness.yaml")
 
     assert [str(problem) for problem in problems] == [
-        "no.fairness.yaml: cannot be read: No such file or directory; "
-        "check the path and its permissions"
+        (
+            "no.fairness.yaml: cannot be read: No such file or directory; "
+            "check the path and its permissions"
+        )
     ]
 
 

@@ -33,6 +33,9 @@ LONGEST_RETRY_AFTER = 120.0
 SHRINK = 0.7
 """What is left of a lane's limit when the provider says that it was too much."""
 
+PATIENCE = 4
+"""Times the attempts allowed after which a call is given up although the lane moves."""
+
 LONGEST_FAREWELL = 2.0
 """Seconds a provider gets to end its calls, and again to close."""
 
@@ -124,7 +127,7 @@ class Executor:
             lanes[name] = lane
         for lane in lanes.values():
             # also where all are busy: the last of them may be finding the queue empty just now
-            self._loop.call_soon_threadsafe(self._staff, lane)
+            self._wake(self._staff, lane)
 
     def wait(
         self, calls: Sequence[Call], meanwhile: Callable[[], None] = lambda: None
@@ -157,16 +160,8 @@ class Executor:
         A provider that fails to end or to close is left behind; its thread is a daemon.
         """
         self.forget_queued()
-        if self._thread.is_alive():
-            farewell = asyncio.run_coroutine_threadsafe(self._shut(), self._loop)
-            with suppress(TimeoutError):
-                farewell.result(timeout=3 * LONGEST_FAREWELL)
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join(timeout=LONGEST_FAREWELL)
-        elif not self._loop.is_closed():
-            self._loop.run_until_complete(self._shut())
-        if not self._thread.is_alive():
-            self._loop.close()
+        self._wake(self._loop.stop)
+        self._thread.join(timeout=3 * LONGEST_FAREWELL)
 
     def _wait_for(self, call: Call, meanwhile: Callable[[], None]) -> Reply:
         key = call.request.key
@@ -198,7 +193,15 @@ class Executor:
 
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)
-        self._loop.run_forever()
+        try:
+            self._loop.run_forever()
+        finally:
+            self._loop.run_until_complete(self._shut())
+            self._loop.close()
+
+    def _wake(self, callback: Callable[..., object], *arguments: object) -> None:
+        with suppress(RuntimeError):  # the loop is closed: whoever waits is told so
+            self._loop.call_soon_threadsafe(callback, *arguments)
 
     def _staff(self, lane: _Lane) -> None:
         for _ in range(min(int(lane.at_once) - lane.working, len(lane.queue))):
@@ -280,7 +283,8 @@ class Executor:
             if lane.answered > turn.answered_before:
                 turn.spent = min(turn.spent, 1)  # the lane moves: this call is only queueing
             turn.answered_before = lane.answered
-        if turn.spent >= self._attempts or not Outcome(error.outcome).worth_retrying:
+        spent = turn.spent >= self._attempts or turn.attempts >= PATIENCE * self._attempts
+        if spent or not Outcome(error.outcome).worth_retrying:
             return False
         seconds = _pause_after(error, turn.spent)
         if limited:

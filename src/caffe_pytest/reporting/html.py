@@ -13,7 +13,7 @@ import hashlib
 import json
 import math
 import os
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -288,7 +288,7 @@ class _Survey:
 
     def __init__(self) -> None:
         self.items = 0
-        self.histograms: dict[str, _Histogram] = {}
+        self.histograms: defaultdict[str, _Histogram] = defaultdict(_Histogram)
         self._suspects: dict[tuple[str, str], _Suspect] = {}
         self._names: dict[str, dict[Any, int]] = {name: {} for name in self._REPEATING}
         self._columns: dict[str, list[Any]] = {
@@ -297,7 +297,7 @@ class _Survey:
 
     def add(self, result: Result) -> None:
         self.items += 1
-        self.histograms.setdefault(result.metric, _Histogram()).add(result)
+        self.histograms[result.metric].add(result)
         for pair in result.pairs:
             self._suspects.setdefault(pair.groups, _Suspect(pair.groups)).add(pair)
         self._note(result)

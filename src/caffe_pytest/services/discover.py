@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from caffe_pytest.errors import CaffeError
@@ -34,18 +34,25 @@ def find_files(paths: Sequence[Path]) -> list[Path]:
     """
     found: dict[Path, Path] = {}
     for path in paths:
-        if path.is_dir():
-            if is_test_case_file(path):
-                raise CaffeError(f"{path}: this is a folder with the name of a file; rename it")
-            for file in _below(path):
+        try:
+            for file in _named_by(path):
                 found.setdefault(file.resolve(), file)
-        elif not path.exists():
-            raise CaffeError(f"{path}: there is no such file or folder; check the path")
-        elif not is_test_case_file(path):
-            raise CaffeError(f"{path}: test cases stand in files named *.fairness.yaml; rename it")
-        else:
-            found.setdefault(path.resolve(), path)
+        except OSError as error:
+            remedy = "check the path and its permissions"
+            raise CaffeError(f"{path}: cannot be read: {error.strerror}; {remedy}") from error
     return list(found.values())
+
+
+def _named_by(path: Path) -> Iterable[Path]:
+    if path.is_dir():
+        if is_test_case_file(path):
+            raise CaffeError(f"{path}: this is a folder with the name of a file; rename it")
+        return _below(path)
+    if not path.exists():
+        raise CaffeError(f"{path}: there is no such file or folder; check the path")
+    if not is_test_case_file(path):
+        raise CaffeError(f"{path}: test cases stand in files named *.fairness.yaml; rename it")
+    return [path]
 
 
 def _below(folder: Path) -> Iterator[Path]:
