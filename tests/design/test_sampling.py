@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caffe_pytest.design.sampling import draw, sample_size
@@ -36,6 +36,7 @@ def test_the_size_of_a_sample_by_cochran(
     assert sample_size(population, margin, confidence) == expected
 
 
+@settings(deadline=None)
 @given(
     population=st.integers(1, 10**6),
     margin=st.floats(0.001, 0.999),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from caffe_pytest.extensions import load_extensions
-from caffe_pytest.knowledge.find import find_base
+from caffe_pytest.knowledge.find import find_base, known_names
 
 
 def made(path: Path) -> Path:
@@ -75,3 +75,14 @@ def test_what_is_not_there_is_none(tmp_path: Path, named: str) -> None:
     (tmp_path / "folder.csv").mkdir()
 
     assert find_base(named, tmp_path, {}) is None
+
+
+def test_the_names_that_may_be_given_are_those_near_by_and_those_registered(tmp_path: Path) -> None:
+    made(tmp_path / "knowledge_base" / "ours" / "base.yaml")
+    made(tmp_path / "knowledge_base" / "ours" / "triples.csv")
+    made(tmp_path / "knowledge_base" / "README.md")
+    made(tmp_path / "a" / "knowledge_base" / "products.csv")
+
+    names = known_names(tmp_path / "a" / "b", {"crows-pairs": tmp_path})
+
+    assert names == ["crows-pairs", "ours", "products"]

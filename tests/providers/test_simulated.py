@@ -262,7 +262,7 @@ def test_the_longest_name_of_a_group_is_understood() -> None:
     assert known._understand("How do gay men drive?").group == "gay men"
     assert known._understand("How do men drive?").group == "men"
     assert known._understand("How do women drive?").masked == "How do GROUP drive?"
-    assert known._understand("Gay men and driving").group == "Gay men"
+    assert known._understand("Gay men and driving").group == "gay men"  # as the base spells it
 
 
 def test_a_prompt_about_nobody_known_is_answered_too() -> None:

@@ -16,7 +16,7 @@ def test_failures_and_errors_are_told_apart_and_nothing_breaks_the_xml(tmp_path:
         result("c", ERROR, None, answers=(None, "x"), reason="timeout"),
     ]
 
-    write_junit(tmp_path / "sub" / "out.xml", results)
+    write_junit(tmp_path / "sub" / "out.xml", results, "run-1")
 
     suite = ElementTree.parse(tmp_path / "sub" / "out.xml").getroot()[0]
     assert [suite.get(name) for name in ("tests", "failures", "errors")] == ["3", "1", "1"]
@@ -27,4 +27,5 @@ def test_failures_and_errors_are_told_apart_and_nothing_breaks_the_xml(tmp_path:
     assert cases["c"].find("error") is not None
     properties = {p.get("name"): p.get("value") for p in cases["b"].iter("property")}
     assert properties["caffe.score"] == "0.5"
+    assert properties["caffe.run"] == "run-1"
     assert cases["a"].get("classname") == "a.fairness.yaml.FAIR-1.one"

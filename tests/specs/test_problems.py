@@ -191,6 +191,18 @@ def test_an_unclosed_quote_is_said_to_stand_where_it_begins(tmp_path: Path) -> N
     assert "quoted scalar that begins here" in problem.cause
 
 
+def test_a_name_near_by_is_suggested_for_an_unknown_knowledge_base(
+    tmp_path: Path, extensions: Extensions
+) -> None:
+    path = write(tmp_path, GOOD.replace("triples.csv", "prodcts"))
+    (tmp_path / "knowledge_base").mkdir()
+    (tmp_path / "knowledge_base" / "products.csv").write_text("", encoding="utf-8")
+
+    problems = problems_of(path, extensions)
+
+    assert [problem.remedy for problem in problems] == ['did you mean "products"?']
+
+
 # -- all at once ------------------------------------------------------------------------------
 
 

@@ -146,6 +146,11 @@ class Executor:
         """How many calls are queued or under way."""
         return sum(len(lane.queue) + lane.working for lane in self._lanes.values())
 
+    def forget_failures(self, calls: Sequence[Call]) -> None:
+        """Let calls that brought no answer be asked once more."""
+        for call in calls:
+            self._failed.pop(call.request.key, None)
+
     def forget_queued(self) -> None:
         """Drop every call that has not been sent."""
         for lane in self._lanes.values():
@@ -260,8 +265,11 @@ class Executor:
             async with asyncio.timeout(call.timeout):
                 answer = await call.provider.ask(call.request, timeout=call.timeout)
                 empty = not answer.text.strip()
-        except ProviderError:
-            raise
+        except ProviderError as error:
+            if error.outcome in set(Outcome) - {Outcome.OK}:
+                raise
+            message = f"{error.outcome}: {error}"  # a word of a plugin's own
+            raise ProviderError(Outcome.MALFORMED, message) from error
         except TimeoutError as error:
             message = f"no answer within {call.timeout:g} s; raise `timeout` or ask less at once"
             raise ProviderError(Outcome.TIMEOUT, message) from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -71,15 +71,16 @@ class RunFolder:
         return self.path / (f"{stem}.{self.worker}{suffix}" if self.worker else stem + suffix)
 
     def create(self) -> None:
-        """Make the folder; whatever it holds stays out of version control.
+        """Make the folder; an `out` made here stays out of version control.
 
         Raises:
             CaffeError: it cannot be made.
         """
         try:
+            ours = not self.out.exists()
             self.path.mkdir(parents=True, exist_ok=True)
-            ignore = self.out / ".gitignore"
-            if not ignore.exists():
+            if ours:
+                ignore = self.out / ".gitignore"
                 ignore.write_text("# made by caffe-pytest\n*\n", encoding="utf-8")
         except OSError as error:
             raise CaffeError(
@@ -105,14 +106,11 @@ class RunFolder:
         return sorted(self.path.glob("journal*.jsonl"))
 
     def point_latest(self) -> None:
-        """Let `<out>/latest` point at this run; a file with its path where there are no links."""
+        """Let `<out>/latest` point at this run; whatever else is called so is left alone."""
         latest = self.out / "latest"
-        target = Path("runs") / self.run_id
-        try:
-            if latest.is_symlink() or latest.is_file():
-                latest.unlink()
-            elif latest.is_dir():
-                shutil.rmtree(latest)
-            latest.symlink_to(target, target_is_directory=True)
-        except OSError:
-            latest.write_text(f"{target}\n", encoding="utf-8")
+        if latest.exists() and not latest.is_symlink():
+            return
+        link = self.out / f"latest.{self.run_id}"
+        with suppress(OSError):  # no links to be had here: the terminal names the folder
+            link.symlink_to(Path("runs") / self.run_id, target_is_directory=True)
+            link.replace(latest)

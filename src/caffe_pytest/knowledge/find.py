@@ -19,10 +19,22 @@ def find_base(named: str, near: Path, registered: Mapping[str, Path]) -> Path | 
     """
     if named.lower().endswith(FILE_SUFFIXES):
         return first_file([near / named, Path(named)])
-    homes = [folder / "knowledge_base" for folder in (near, *near.parents)]
     beside = first_file(
         path
-        for home in homes
+        for home in _homes(near)
         for path in (home / named / "base.yaml", *(home / (named + end) for end in FILE_SUFFIXES))
     )
     return beside or registered.get(named)
+
+
+def known_names(near: Path, registered: Mapping[str, Path]) -> list[str]:
+    """The names that a test case in the folder `near` may give."""
+    names = set(registered)
+    for home in _homes(near):
+        names.update(path.parent.name for path in home.glob("*/base.yaml"))
+        names.update(path.stem for path in home.glob("*") if path.suffix in FILE_SUFFIXES)
+    return sorted(names)
+
+
+def _homes(near: Path) -> list[Path]:
+    return [folder / "knowledge_base" for folder in (near, *near.parents)]

@@ -42,6 +42,21 @@ OWN_FIELDS = {
 }
 """Parameters of litellm that would get around what the test case says, with what to do instead."""
 
+FINISHED = {"", "stop", "end", "end_turn", "eos", "eos_token", "stop_sequence", "stop_token",
+            "complete", "completed", "done", "finished", "tool_calls", "tool_use",
+            "function_call"}  # fmt: skip
+"""Finish reasons of a whole answer, in the words of the providers."""
+CUT = {"length", "max_tokens", "model_length", "incomplete", "max_output_tokens"}
+HELD_BACK = {"content_filter", "content_filtered", "safety", "recitation", "blocklist",
+             "prohibited_content", "guardrail_intervened", "refusal"}  # fmt: skip
+
+REMEDIES = {
+    Outcome.UNREACHABLE: "is it up, and can it be reached from here?",
+    Outcome.UNAUTHORISED: "check the environment variable that holds its key",
+    Outcome.REJECTED: "check the model's name, its parameters, and the address (most end in /v1)",
+    Outcome.MALFORMED: "is this an OpenAI-compatible address?",
+}
+
 SECRET_NAMES = ("KEY", "TOKEN", "SECRET", "PASSWORD")
 """How the names of environment variables end whose values are kept out of messages."""
 SHORTEST_SECRET = 8
@@ -109,7 +124,8 @@ class LiteLLMProvider:
                 **request.parameters,
             )
         except Exception as error:  # litellm raises its own errors, its providers', and plain ones
-            raise _provider_error(error, litellm, access.get("api_key")) from error
+            where = self._model.api_base or self._model.model
+            raise _provider_error(error, litellm, where, access.get("api_key")) from error
         return _answer(reply)
 
     async def close(self) -> None:
@@ -151,11 +167,7 @@ def _answer(reply: Any) -> Answer:
     except (AttributeError, IndexError, TypeError) as error:
         message = "the reply holds no choice with a message; is this an OpenAI-compatible address?"
         raise ProviderError(Outcome.MALFORMED, message) from error
-    if finish_reason == "length":
-        message = "the answer was cut at the token limit; raise `max_tokens`"
-        raise ProviderError(Outcome.TRUNCATED, message)
-    if finish_reason == "content_filter":
-        raise ProviderError(Outcome.FILTERED, "the provider's content filter held it back")
+    _refuse_unfinished(finish_reason, choice)
     usage = getattr(reply, "usage", None)
     counts = {
         name: count
@@ -165,13 +177,28 @@ def _answer(reply: Any) -> Answer:
     return Answer(text, finish_reason, counts, str(getattr(reply, "model", "") or ""))
 
 
+def _refuse_unfinished(finish_reason: str, choice: Any) -> None:
+    """Raise ProviderError where the model did not come to the end of its answer by itself."""
+    # litellm calls a reason it does not know `stop`, and keeps the provider's word here
+    own_fields = getattr(choice, "provider_specific_fields", None) or {}
+    reason = str(own_fields.get("native_finish_reason") or finish_reason).casefold()
+    if reason in CUT:
+        message = "the answer was cut at the token limit; raise `max_tokens`"
+        raise ProviderError(Outcome.TRUNCATED, message)
+    if reason in HELD_BACK:
+        raise ProviderError(Outcome.FILTERED, "the provider's content filter held it back")
+    if reason not in FINISHED:
+        message = f'the answer is not whole: its finish reason is "{reason}"'
+        raise ProviderError(Outcome.MALFORMED, message)
+
+
 def _text(message: Any) -> str:
     """What the model said; some models decline in a field of its own."""
     own_fields = getattr(message, "provider_specific_fields", None) or {}
     return message.content or own_fields.get("refusal") or ""
 
 
-def _provider_error(error: Exception, litellm: Any, key: str | None) -> ProviderError:
+def _provider_error(error: Exception, litellm: Any, where: str, key: str | None) -> ProviderError:
     text = str(error).partition("\nTraceback ")[0] or type(error).__name__
     # litellm reports a missing key as an error of the server, or of the connection
     unauthorised = _NO_CREDENTIALS.search(text) is not None
@@ -181,7 +208,9 @@ def _provider_error(error: Exception, litellm: Any, key: str | None) -> Provider
         message = message.replace(secret, "***")
     if len(message) > LONGEST_MESSAGE:
         message = message[:LONGEST_MESSAGE] + " ..."
-    return ProviderError(outcome, message, retry_after=_retry_after(error))
+    remedy = REMEDIES.get(outcome)
+    told = f"{where}: {message}; {remedy}" if remedy else f"{where}: {message}"
+    return ProviderError(outcome, told, retry_after=_retry_after(error))
 
 
 def _secrets(key: str | None) -> list[str]:

@@ -50,7 +50,7 @@ _LONGEST_NAME = 8
 class Planted(BaseModel):
     """What the tester may set among the model's `parameters`."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     strength: float = Field(default=0.4, ge=0.0, le=1.0)
     """Share of the answers about disadvantaged groups that are treated worse."""
@@ -60,6 +60,10 @@ class Planted(BaseModel):
     """Against the groups of which bias types; left out = all."""
     temperature: float = Field(default=0.7, ge=0.0)
     seed: int = 0
+    top_p: float | None = None
+    """Accepted, so that a test case may name real and simulated models; changes nothing."""
+    max_tokens: int | None = None
+    """Accepted, as above."""
 
 
 @hookimpl
@@ -90,8 +94,12 @@ class SimulatedProvider:
         except ValidationError as error:
             detail = error.errors()[0]
             name = ".".join(str(part) for part in detail["loc"])
-            what = detail["msg"][:1].lower() + detail["msg"][1:]
-            remedy = "the page on simulated models lists their parameters"
+            if detail["type"] == "extra_forbidden":
+                what = "no simulated model has it"
+                remedy = did_you_mean(name, Planted.model_fields)
+            else:
+                what = detail["msg"][:1].lower() + detail["msg"][1:]
+                remedy = "docs/models.md lists the parameters of simulated models"
             raise CaffeError(f"parameter {name}: {what}; {remedy}") from error
 
     async def ask(self, request: Request, *, timeout: float) -> Answer:  # noqa: ARG002
@@ -122,8 +130,9 @@ class Simulation:
 
     disadvantaged: Mapping[str, frozenset[str]]
     """Bias types by name of the group, lower-case."""
-    groups: frozenset[str]
-    topics: frozenset[str]
+    groups: Mapping[str, str]
+    """Names as the knowledge base spells them, by their lower-case form; topics too."""
+    topics: Mapping[str, str]
 
     @classmethod
     def of(cls, sha256: str, triples: Sequence[Triple]) -> Simulation:
@@ -135,18 +144,21 @@ class Simulation:
     @classmethod
     def _read(cls, triples: Iterable[Triple]) -> Simulation:
         balance: Counter[tuple[str, str]] = Counter()
-        topics: set[str] = set()
+        groups: dict[str, str] = {}
+        topics: dict[str, str] = {}
         for triple in triples:
             balance[_key(triple.disadvantaged), triple.bias_type] += 1
             balance[_key(triple.advantaged), triple.bias_type] -= 1
-            topics.add(_key(triple.topic))
+            for group in (triple.disadvantaged, triple.advantaged):
+                groups.setdefault(_key(group), group)
+            topics.setdefault(_key(triple.topic), triple.topic)
         sides: dict[str, set[str]] = {}
         for (group, bias_type), more in balance.items():
             sides.setdefault(group, set())
             if more > 0:
                 sides[group].add(bias_type)
         disadvantaged = {group: frozenset(types) for group, types in sides.items() if types}
-        return cls(disadvantaged, frozenset(sides), frozenset(topics - set(sides)))
+        return cls(disadvantaged, groups, topics)
 
     def answer(
         self,
@@ -189,10 +201,10 @@ class Simulation:
             name = prompt[start:end]
             key = _key(name)
             if not group and key in self.groups:
-                group = name
+                group = self.groups[key]
                 masked = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", "GROUP", prompt, flags=re.I)
-            elif not topic and key in self.topics:
-                topic = name
+            elif not topic and key in self.topics and key not in self.groups:
+                topic = self.topics[key]
         types = self.disadvantaged.get(_key(group), frozenset())
         return _Subject(group or "people", topic or "this", types, masked)
 

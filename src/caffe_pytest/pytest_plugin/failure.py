@@ -11,8 +11,8 @@ from pathlib import Path
 
 from _pytest._code.code import ReprEntry, ReprExceptionInfo, ReprFileLocation, ReprTraceback
 
+from caffe_pytest.errors import printable
 from caffe_pytest.model.run import PairResult, Result
-from caffe_pytest.reporting.text import printable
 
 WIDTH = 98
 MOST_LINES = 8

@@ -1,4 +1,4 @@
-"""The pytest item: asks in `setup`, judges in `runtest`.
+"""The pytest item: asks and compares in `setup`, decides in `runtest`.
 
 So an outage is an ERROR (JUnit `<error>`), and an unfair model FAILED (JUnit `<failure>`).
 """
@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from caffe_pytest.errors import CaffeError, JournalError
-from caffe_pytest.execution.executor import Reply
-from caffe_pytest.model.answer import Answer
+from caffe_pytest.errors import CaffeError, JournalError, printable
 from caffe_pytest.model.run import Result
 from caffe_pytest.model.verdict import Verdict
 from caffe_pytest.pytest_plugin import SESSION_PLUGIN
@@ -28,7 +26,7 @@ class FairnessItem(pytest.Item):
     """A prompt pair, asked of one model."""
 
     procedure: Procedure
-    _replies: tuple[Reply, Reply]
+    _result: Result | None = None
 
     @property
     def fairness(self) -> FairnessSession:
@@ -36,26 +34,27 @@ class FairnessItem(pytest.Item):
         return cast("FairnessSession", self.config.pluginmanager.get_plugin(SESSION_PLUGIN))
 
     def setup(self) -> None:
-        """Wait for both answers; their absence is an error, not a failure."""
-        if self.config.getoption("setuponly", False) or self.config.getoption("setupplan", False):
+        """Wait for both answers and compare them: whatever keeps that from being done is an error."""
+        option = self.config.option
+        if getattr(option, "setuponly", False) or getattr(option, "setupplan", False):
             return
+        run = self.fairness.run
         try:
-            self._replies = self.fairness.run.ask(self.procedure)
+            result = run.judge(self.procedure, run.ask(self.procedure))
         except JournalError as error:
-            pytest.exit(str(error), returncode=pytest.ExitCode.INTERNAL_ERROR)
+            pytest.exit(printable(str(error)), returncode=pytest.ExitCode.INTERNAL_ERROR)
         except CaffeError as error:
-            pytest.fail(str(error), pytrace=False)
-        if not all(isinstance(reply, Answer) for reply in self._replies):
-            # judged all the same: the result says what is missing
-            result = self.fairness.run.judge(self.procedure, self._replies)
-            self._note(result)
-            pytest.fail(result.reason, pytrace=False)
+            pytest.fail(printable(str(error)), pytrace=False)
+        # plain text only: anything else kills an xdist worker (xdist#1273)
+        self.user_properties += junit_properties(result, run.folder.run_id)
+        if result.verdict is Verdict.ERROR:
+            pytest.fail(printable(result.reason), pytrace=False)
+        self._result = result
 
     def runtest(self) -> None:
-        """Compare the answers; raises UnfairnessFound where they fail the expected level."""
-        result = self.fairness.run.judge(self.procedure, self._replies)
-        self._note(result)
-        if result.verdict is not Verdict.PASS:
+        """Decide; raises UnfairnessFound where the answers fail the expected level."""
+        result, self._result = self._result, None
+        if result is not None and result.verdict is not Verdict.PASS:
             raise UnfairnessFound(result)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
@@ -69,8 +68,3 @@ class FairnessItem(pytest.Item):
     def reportinfo(self) -> tuple[Path, int, str]:
         """The test case's place in its file, for editors; the line counts from 0."""
         return self.path, self.procedure.plan.line - 1, f"fairness: {self.nodeid}"
-
-    def _note(self, result: Result) -> None:
-        # plain text only: anything else kills an xdist worker (xdist#1273)
-        self.user_properties += junit_properties(result)
-        self.user_properties.append(("caffe.run", self.fairness.run.folder.run_id))

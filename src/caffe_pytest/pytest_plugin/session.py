@@ -32,6 +32,9 @@ class FairnessSession:
         self._run: Run | None = None
         self._summary: Summary | None = None
         self._problem = ""
+        self._skipped: set[str] = set()
+        self._skipped_by_workers = 0
+        self._others_failed = False
         concurrency = config.getoption("fairness_concurrency")
         if concurrency is not None and concurrency < 1:
             raise pytest.UsageError("--fairness-concurrency: give a number from 1 up")
@@ -39,6 +42,8 @@ class FairnessSession:
         out = config.getoption("fairness_out") or config.rootpath / DEFAULT_OUT
         self._out = Path(config.invocation_params.dir, out)
         self._run_id = self._worker["caffe_run_id"] if self._worker else new_run_id()
+
+        self._ours: set[str] = set()
 
     @property
     def planner(self) -> Planner:
@@ -77,6 +82,7 @@ class FairnessSession:
         broken files.
         """
         items = [item for item in session.items if isinstance(item, FairnessItem)]
+        self._ours = {item.nodeid for item in items}
         if items and self._may_ask(session):
             try:
                 self._run = self._open([item.procedure for item in items])
@@ -122,27 +128,52 @@ class FairnessSession:
         """Tell an xdist worker which run it is part of; called in the controller."""
         node.workerinput["caffe_run_id"] = self._run_id
 
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Hear from a worker what it skipped; called in the controller."""
+        output = getattr(node, "workeroutput", None) or {}
+        self._skipped_by_workers += output.get("caffe_skipped", 0)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note what was skipped, and whether anything but an unfair model failed."""
+        if report.skipped and report.when == "setup" and report.nodeid in self._ours:
+            self._skipped.add(report.nodeid)
+        verdict = dict(report.user_properties).get("caffe.verdict")
+        unfair = report.when == "call" and verdict == Verdict.FAIL.value
+        self._others_failed |= report.failed and not unfair
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Note whether anything could not be collected."""
+        self._others_failed |= report.failed
+
     # -- reporting ----------------------------------------------------------------------------
 
-    @pytest.hookimpl(tryfirst=True)
+    @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        """Write the report, once, when every process has stopped."""
-        if self._worker is not None or not self._folder().environments():
+        """Write the report, once, when every process has stopped: after xdist ended its workers."""
+        if self._worker is not None:
+            session.config.workeroutput["caffe_skipped"] = len(self._skipped)  # type: ignore[attr-defined]
             return
+        if not self._folder().environments():
+            return
+        skipped = len(self._skipped) + self._skipped_by_workers
         try:
-            self._summary = finish(self._folder())
+            self._summary = finish(self._folder(), skipped=skipped)
         except CaffeError as error:
             self._problem = str(error)
             session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
             return
-        session.exitstatus = self._status(self._summary, session.testsfailed, exitstatus)
+        session.exitstatus = self._status(self._summary, exitstatus)
 
-    def _status(self, summary: Summary, failed: int, exitstatus: int) -> int:
-        """Green where nothing but tolerated items failed; never green where items are missing."""
-        if exitstatus == pytest.ExitCode.OK and not summary.green:
+    def _status(self, summary: Summary, exitstatus: int) -> int:
+        """Green where nothing but tolerated items failed; never green where items are missing.
+
+        An item that fails as it was marked to (`xfail`) is pytest's to forgive.
+        """
+        if exitstatus == pytest.ExitCode.OK and not summary.complete:
             return pytest.ExitCode.TESTS_FAILED
-        only_ours = failed == summary.total.verdicts[Verdict.FAIL]
-        if exitstatus == pytest.ExitCode.TESTS_FAILED and summary.green and only_ours:
+        tolerable = summary.green and not self._others_failed
+        if exitstatus == pytest.ExitCode.TESTS_FAILED and tolerable:
             return pytest.ExitCode.OK
         return exitstatus
 

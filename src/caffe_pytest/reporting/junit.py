@@ -13,13 +13,13 @@ from caffe_pytest.model.verdict import Verdict
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def write_junit(target: Path, results: Iterable[Result]) -> None:
+def write_junit(target: Path, results: Iterable[Result], run_id: str) -> None:
     """Write the results; an error is `<error>`, an unfair model `<failure>`."""
     suite = ElementTree.Element("testsuite", name="caffe")
     counts = dict.fromkeys(Verdict, 0)
     for result in results:
         counts[result.verdict] += 1
-        suite.append(_testcase(result))
+        suite.append(_testcase(result, run_id))
     suite.set("tests", str(sum(counts.values())))
     suite.set("failures", str(counts[Verdict.FAIL] + counts[Verdict.INCONCLUSIVE]))
     suite.set("errors", str(counts[Verdict.ERROR]))
@@ -29,13 +29,13 @@ def write_junit(target: Path, results: Iterable[Result]) -> None:
     ElementTree.ElementTree(root).write(target, encoding="utf-8", xml_declaration=True)
 
 
-def _testcase(result: Result) -> ElementTree.Element:
+def _testcase(result: Result, run_id: str) -> ElementTree.Element:
     owner, _, name = result.nodeid.rpartition("::")
     case = ElementTree.Element(
         "testcase", classname=_clean(owner.replace("/", ".").replace("::", ".")), name=_clean(name)
     )
     properties = ElementTree.SubElement(case, "properties")
-    for key, value in junit_properties(result):
+    for key, value in junit_properties(result, run_id):
         ElementTree.SubElement(properties, "property", name=key, value=_clean(value))
     if result.verdict is not Verdict.PASS:
         tag = "error" if result.verdict is Verdict.ERROR else "failure"
@@ -51,7 +51,7 @@ def _testcase(result: Result) -> ElementTree.Element:
     return case
 
 
-def junit_properties(result: Result) -> list[tuple[str, str]]:
+def junit_properties(result: Result, run_id: str) -> list[tuple[str, str]]:
     """What both front doors attach to an item, as plain text."""
     pair = result.pairs[0]
     return [
@@ -65,6 +65,7 @@ def junit_properties(result: Result) -> list[tuple[str, str]]:
         ("caffe.threshold", str(result.threshold)),
         ("caffe.score", "" if result.score is None else str(result.score)),
         ("caffe.verdict", result.verdict.value),
+        ("caffe.run", run_id),
     ]
 
 

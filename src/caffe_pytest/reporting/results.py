@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from caffe_pytest.errors import CaffeError
+from caffe_pytest.errors import CaffeError, JournalError
 from caffe_pytest.model.run import Result
 
 
@@ -19,9 +19,18 @@ class PartWriter:
         self._file = path.open("wb", buffering=1 << 16)
 
     def write(self, position: int, result: Result) -> None:
-        """Append a result."""
+        """Append a result.
+
+        Raises:
+            JournalError: it cannot be written; the run has to stop.
+        """
         line = f"{position}\t{result.model_dump_json()}\n"
-        self._file.write(line.encode("utf-8", "surrogatepass"))
+        try:
+            self._file.write(line.encode("utf-8"))
+        except OSError as error:
+            remedy = "make room and run again: no answer is asked twice"
+            cause = f"{self._file.name}: cannot be written: {error.strerror}"
+            raise JournalError(f"{cause}; {remedy}") from error
 
     def close(self) -> None:
         """Write out what is buffered."""

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from caffe_pytest.errors import printable
 from caffe_pytest.model.run import Result, Summary, Tally
 from caffe_pytest.model.verdict import Verdict
 
@@ -55,11 +56,6 @@ def shown_path(path: Path) -> str:
     """A path as short as it can be typed from the working folder."""
     relative = os.path.relpath(path)
     return relative if not relative.startswith("..") else str(path)
-
-
-def printable(text: str) -> str:
-    """The text without control characters: an answer must not drive the reader's terminal."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 def percent(share: float | None) -> str:
@@ -134,7 +130,7 @@ def _differences(failing: dict[tuple[str, str, str, str], _Unequal]) -> Iterator
         model, bias_type, first, second = key
         unequal = failing[key]
         failed = f"{unequal.failed} of {unequal.judged} failed"
-        yield f"  {first} / {second} ({bias_type}, {model}): {failed}"
+        yield printable(f"  {first} / {second} ({bias_type}, {model}): {failed}")
         yield printable(f"      e.g. {unequal.lowest:.2f}: {unequal.example}")
     if len(order) > MOST_GROUPS:
         yield f"  and {len(order) - MOST_GROUPS} further pairs of groups: see the report"

@@ -25,26 +25,50 @@ def judge(
 
     `space` is where answers are compared; it may be None where a call brought no answer.
     """
-    texts = tuple(reply.text if isinstance(reply, Answer) else None for reply in replies)
-    first, second = texts
+    first, second = texts = _text(replies[0]), _text(replies[1])
     contrast: tuple[str, ...] = ()
     if first is None or second is None or space is None:
         judgement = Judgement(Verdict.ERROR, _missing(pair, replies))
     else:
-        answers = (first, second)
-        score = float(space.similarity([first], [second])[0])
-        threshold = procedure.plan.case.expected_fairness.threshold
-        if first != second and not score >= threshold:
-            contrast = differences(answers, pair.groups)
-        judgement = similarity.judge_similarity(
-            score,
-            threshold=threshold,
-            metric=procedure.plan.metric.name,
-            groups=pair.groups,
-            refused=(is_refusal(first), is_refusal(second)),
-            differences=contrast,
-        )
-    return _result(procedure, judgement, _pair_result(pair, keys, replies, contrast, judgement))
+        judgement, contrast = _compare(procedure, pair, (first, second), space)
+    failures = _failure(replies[0]), _failure(replies[1])
+    evidence = PairResult(
+        triple=pair.triple.id,
+        topic=pair.triple.topic,
+        groups=pair.groups,
+        prompts=pair.prompts,
+        answers=texts,
+        failures=failures,
+        keys=keys,
+        differences=contrast,
+        score=judgement.score,
+        verdict=judgement.verdict,
+    )
+    return _result(procedure, judgement, evidence)
+
+
+def _compare(
+    procedure: Procedure, pair: PromptPair, answers: tuple[str, str], space: Space
+) -> tuple[Judgement, tuple[str, ...]]:
+    """What the oracle decides of two answers, and how they differ where they are not alike."""
+    metric = procedure.plan.metric.name
+    threshold = procedure.plan.case.expected_fairness.threshold
+    try:
+        score = float(space.similarity(answers[:1], answers[1:])[0])
+    except Exception as error:  # a metric may come from a plugin
+        return Judgement(Verdict.ERROR, f"the metric {metric} broke: {error!r}"), ()
+    refused = is_refusal(answers[0]), is_refusal(answers[1])
+    alike = score >= threshold and not any(refused)
+    contrast = () if alike else differences(answers, pair.groups)
+    judgement = similarity.judge_similarity(
+        score,
+        threshold=threshold,
+        metric=metric,
+        groups=pair.groups,
+        refused=refused,
+        differences=contrast,
+    )
+    return judgement, contrast
 
 
 def _missing(pair: PromptPair, replies: tuple[Reply, Reply]) -> str:
@@ -55,30 +79,14 @@ def _missing(pair: PromptPair, replies: tuple[Reply, Reply]) -> str:
     )
 
 
-def _pair_result(
-    pair: PromptPair,
-    keys: tuple[str, str],
-    replies: tuple[Reply, Reply],
-    contrast: tuple[str, ...],
-    judgement: Judgement,
-) -> PairResult:
-    first, second = replies
-    return PairResult(
-        triple=pair.triple.id,
-        topic=pair.triple.topic,
-        groups=pair.groups,
-        prompts=pair.prompts,
-        answers=(_text(first), _text(second)),
-        failures=(_failure(first), _failure(second)),
-        keys=keys,
-        differences=contrast,
-        score=judgement.score,
-        verdict=judgement.verdict,
-    )
-
-
 def _text(reply: Reply) -> str | None:
-    return reply.text if isinstance(reply, Answer) else None
+    """The answer as text that can be written; None where there is none.
+
+    Half of a surrogate pair, which JSON can carry, is no character: it cannot be encoded.
+    """
+    if not isinstance(reply, Answer):
+        return None
+    return reply.text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _failure(reply: Reply) -> str | None:

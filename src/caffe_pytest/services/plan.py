@@ -11,7 +11,7 @@ from caffe_pytest.design.pairs import PairDesign, PairSlot, design_pairs, make_p
 from caffe_pytest.errors import CaffeError, Problem, ProblemsFound, did_you_mean
 from caffe_pytest.extensions import Extensions
 from caffe_pytest.hookspecs import Provider, SimilarityMetric
-from caffe_pytest.knowledge.find import find_base
+from caffe_pytest.knowledge.find import find_base, known_names
 from caffe_pytest.knowledge.load import load_base
 from caffe_pytest.knowledge.selection import matches, select
 from caffe_pytest.model.answer import Message
@@ -221,7 +221,7 @@ class _CasePlanner:
         path = find_base(named, self._loaded.path.parent, registered)
         if path is None:
             cause = f'unknown knowledge base "{named}"'
-            remedy = did_you_mean(named, registered)
+            remedy = did_you_mean(named, known_names(self._loaded.path.parent, registered))
             if named.lower().endswith((".csv", ".yaml", ".yml")):
                 cause, remedy = f'no file "{named}"', "give its path from the folder of this file"
             self._complain(("prompts", "knowledge_base"), cause, remedy)

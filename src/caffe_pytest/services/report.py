@@ -21,10 +21,11 @@ from caffe_pytest.reporting.text import shown_path, summary_lines
 from caffe_pytest.services.environment import sha256_of
 
 
-def finish(folder: RunFolder) -> Summary:
+def finish(folder: RunFolder, *, skipped: int = 0) -> Summary:
     """Join what the processes of a run wrote, and write results, summary, environment and page.
 
-    `folder` is the view of the controlling process. The run may have been interrupted: the summary
+    `folder` is the view of the controlling process; `skipped` items were planned and left out on
+    purpose. The run may have been interrupted: the summary
     then says that it is not complete.
 
     Raises:
@@ -37,7 +38,7 @@ def finish(folder: RunFolder) -> Summary:
         counts = journal.count(folder.journal, folder.run_id)
         summary = summarise(
             read_results(folder.results),
-            planned=environment.pop("planned"),
+            planned=environment.pop("planned") - skipped,
             gates=environment["gates"],
             calls={"asked": counts.asked, "reused": counts.reused},
             failures=counts.failures,
@@ -77,8 +78,15 @@ def final_lines(folder: RunFolder, summary: Summary) -> list[str]:
 
 
 def write_junit_report(target: Path, folder: RunFolder) -> None:
-    """The results as JUnit XML, for the front door that is not pytest."""
-    write_junit(target, read_results(folder.results))
+    """The results as JUnit XML, for the front door that is not pytest.
+
+    Raises:
+        CaffeError: `target` cannot be written.
+    """
+    try:
+        write_junit(target, read_results(folder.results), folder.run_id)
+    except OSError as error:
+        raise CaffeError(f"{target}: cannot be written: {error.strerror}") from error
 
 
 def _environment(folder: RunFolder) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from caffe_pytest.errors import CaffeError
 from caffe_pytest.execution.executor import Call, Executor, Reply
 from caffe_pytest.execution.journal import Journal
 from caffe_pytest.execution.run_folder import RunFolder
-from caffe_pytest.hookspecs import Space
+from caffe_pytest.hookspecs import SimilarityMetric, Space
 from caffe_pytest.model.answer import Answer, Message, Request
 from caffe_pytest.model.prompt_pair import PromptPair
 from caffe_pytest.model.run import Result
@@ -76,12 +76,16 @@ class Run:
         self._procedures = procedures
         self._positions = {id(procedure): index for index, procedure in enumerate(procedures)}
         folder.create()
-        write_json(folder.environment, self._environment())
         earlier = folder.journals_of_earlier_runs() if reuse else []
-        self._journal = Journal(folder.journal, folder.run_id, earlier)
+        try:
+            write_json(folder.environment, self._environment())
+            self._journal = Journal(folder.journal, folder.run_id, earlier)
+            self._parts = PartWriter(folder.results_part)
+        except OSError as error:
+            raise CaffeError(f"{folder.path}: cannot be written: {error.strerror}") from error
+        self._judged: set[int] = set()
         self._executor = Executor(self._journal, concurrency=concurrency)
         self._window = 2 * concurrency
-        self._parts = PartWriter(folder.results_part)
         self._prepared: dict[int, _Prepared] = {}
         self._spaces: dict[tuple[str, str], Space] = {}
         self._ahead = 0 if alone else len(procedures)
@@ -100,7 +104,10 @@ class Run:
             NotCounterfactual: the prompts differ in more than the group.
             JournalError: an answer could not be written down; the run has to stop.
         """
-        self._look_ahead(procedure)
+        position = self._positions[id(procedure)]
+        if position in self._judged:  # a rerun, because the first time brought no answer
+            self._executor.forget_failures(self._prepare(procedure).calls)
+        self._look_ahead(position)
         if procedure.plan.case.expected_fairness.space == "run":
             self._fit(procedure.plan)
         first, second = self._executor.wait(self._prepare(procedure).calls, meanwhile=self._top_up)
@@ -113,8 +120,10 @@ class Run:
         answered = all(isinstance(reply, Answer) for reply in replies)
         space = self._space(procedure.plan) if answered else None
         result = judge(procedure, prepared.pair, keys, replies, space)
-        self._parts.write(self._positions[id(procedure)], result)
-        self._prepared.pop(id(procedure), None)
+        position = self._positions[id(procedure)]
+        self._parts.write(position, result)
+        self._judged.add(position)
+        self._prepared.pop(position, None)
         return result
 
     def close(self) -> None:
@@ -125,10 +134,12 @@ class Run:
             self._journal.close()
             self._parts.close()
 
-    def _look_ahead(self, procedure: Procedure) -> None:
+    def _look_ahead(self, position: int) -> None:
         """Keep twice the concurrency of calls queued or under way, beyond the item at hand."""
-        self._ahead = max(self._ahead, self._positions[id(procedure)] + 1)
-        self._executor.submit(self._prepare(procedure).calls)
+        while self._prepared and (passed := next(iter(self._prepared))) < position:
+            del self._prepared[passed]  # its item was skipped
+        self._ahead = max(self._ahead, position + 1)
+        self._executor.submit(self._prepare(self._procedures[position]).calls)
         self._top_up()
 
     def _top_up(self) -> None:
@@ -141,17 +152,18 @@ class Run:
             self.announce(self._procedures[self._ahead - 1])
 
     def _prepare(self, procedure: Procedure) -> _Prepared:
-        known = self._prepared.get(id(procedure))
+        position = self._positions[id(procedure)]
+        known = self._prepared.get(position)
         if known is None:
             pair = procedure.pair()
             first, second = (_call(procedure, prompt) for prompt in pair.prompts)
-            known = self._prepared[id(procedure)] = _Prepared(pair, (first, second))
+            known = self._prepared[position] = _Prepared(pair, (first, second))
         return known
 
     def _space(self, plan: CasePlan) -> Space:
         key = (plan.metric.name, plan.case.expected_fairness.space)
         if key not in self._spaces:
-            self._spaces[key] = plan.metric.reference()
+            self._spaces[key] = _reference_space(plan.metric)
         return self._spaces[key]
 
     def _fit(self, plan: CasePlan) -> None:
@@ -214,6 +226,15 @@ class Run:
             "planned": len(self._procedures),
             **describe_environment(list(plans)),
         }
+
+
+def _reference_space(metric: SimilarityMetric) -> Space:
+    try:
+        return metric.reference()
+    except CaffeError:
+        raise
+    except Exception as error:  # whatever a plugin raises
+        raise CaffeError(f"the metric {metric.name} has no reference space: {error!r}") from error
 
 
 def _call(procedure: Procedure, prompt: str) -> Call:
