@@ -63,15 +63,21 @@ def load_extensions(plugins: Iterable[object] = ()) -> Extensions:
         raise CaffeError(f"an installed caffe plugin cannot be loaded: {error}") from error
     for plugin in plugins:
         if not manager.is_registered(plugin):
-            manager.register(plugin)
+            # by identity: every conftest is called `conftest`
+            manager.register(plugin, name=f"{getattr(plugin, '__file__', '')}#{id(plugin)}")
     found = Extensions()
     hook = manager.hook
-    hook.register_providers(register=_once("provider", found.providers))
-    hook.register_metrics(
-        register=lambda metric: _once("metric", found.metrics)(metric.name, metric)
-    )
-    hook.register_intents(register=found.intents.append)
-    hook.register_knowledge_bases(register=_once("knowledge base", found.knowledge_bases))
+    try:
+        hook.register_providers(register=_once("provider", found.providers))
+        hook.register_metrics(
+            register=lambda metric: _once("metric", found.metrics)(metric.name, metric)
+        )
+        hook.register_intents(register=found.intents.append)
+        hook.register_knowledge_bases(register=_once("knowledge base", found.knowledge_bases))
+    except CaffeError:
+        raise
+    except Exception as error:  # whatever a plugin raises
+        raise CaffeError(f"a caffe plugin broke while it registered: {error!r}") from error
     return found
 
 

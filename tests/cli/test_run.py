@@ -51,7 +51,7 @@ def test_run_prints_the_summary_and_the_place_of_the_report(
     caffe("run", "-k", "::FAIR::")
 
     out = capsys.readouterr().out
-    assert "24 answers asked, 0 reused" in out
+    assert "24 prompts asked, 24 answered; 0 answers reused" in out
     assert f"report: .caffe/runs/{latest(folder).name}/report/index.html" in out
     assert len(results(folder)) == 12
 

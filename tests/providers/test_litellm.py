@@ -333,5 +333,5 @@ environment: {{models: [{{model: openai/fair, api_base: "{server.url}"}}], tempe
     done = python(ALONE, "run", ".", cwd=tmp_path)
 
     assert done.stderr == ""
-    assert "12 answers asked" in done.stdout
+    assert "12 prompts asked, 12 answered" in done.stdout
     assert done.returncode == 0

@@ -62,7 +62,7 @@ def test_the_summary_says_which_groups_failed_and_where_the_report_is(
     result.stdout.fnmatch_lines(
         [
             "*= fairness =*",
-            "run *: 48 answers asked, 0 reused",
+            "run *: 48 prompts asked, 48 answered; 0 answers reused",
             "bias type*items*pass*fail*error*fail rate*",
             "age * 8 *",
             "gender * 16 *",
@@ -82,7 +82,7 @@ def test_a_rerun_reuses_every_answer_and_repeats_every_verdict(
 
     result = pytester.runpytest("--fairness")
 
-    result.stdout.fnmatch_lines(["run *: 0 answers asked, 48 reused"])
+    result.stdout.fnmatch_lines(["run *: 0 prompts asked, 0 answered; 48 answers reused"])
     assert (latest(pytester.path) / "results.jsonl").read_bytes() == first
     assert (latest(pytester.path) / "journal.jsonl").read_bytes().count(b"\n") == 48
 
@@ -92,7 +92,7 @@ def test_fresh_asks_everything_anew(pytester: pytest.Pytester, case_file: Path) 
 
     result = pytester.runpytest("--fairness", "--fairness-fresh")
 
-    result.stdout.fnmatch_lines(["run *: 48 answers asked, 0 reused"])
+    result.stdout.fnmatch_lines(["run *: 48 prompts asked, 48 answered; 0 answers reused"])
 
 
 def test_a_model_out_of_reach_is_an_error_and_never_a_failure(
@@ -181,7 +181,7 @@ def test_with_two_workers_every_verdict_is_the_same(
     assert sorted(path.name for path in run.iterdir()) == [
         "environment.json", "journal.jsonl", "report", "results.jsonl", "summary.json",
     ]  # fmt: skip
-    result.stdout.fnmatch_lines(["run *: 48 answers asked, 0 reused"])
+    result.stdout.fnmatch_lines(["run *: 48 prompts asked, 48 answered; 0 answers reused"])
 
 
 def test_two_workers_ask_nothing_twice(pytester: pytest.Pytester, case_file: Path) -> None:

@@ -252,7 +252,7 @@ def test_a_run_without_items_has_a_page(tmp_path: Path) -> None:
 def test_what_failed_most_names_groups_counts_and_what_was_seen(tmp_path: Path) -> None:
     text = text_of(write(tmp_path, results_of_a_run()))
 
-    assert "women / men 4 34 only the answer about women declines (4 times)" in text
+    assert "women / men gender, biased 4 34 only the answer about women declines (4 times)" in text
 
 
 def test_a_gate_that_did_not_hold_says_so(tmp_path: Path) -> None:

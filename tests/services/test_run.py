@@ -142,9 +142,9 @@ def test_a_second_run_asks_nothing(tmp_path: Path) -> None:
     _, fresh, _ = carry_out(procedures, tmp_path / "out", "r3", reuse=False)
 
     calls = len(provider.asked)
-    assert first.calls == {"asked": calls, "reused": 0}
-    assert second.calls == {"asked": 0, "reused": calls}
-    assert fresh.calls == {"asked": calls, "reused": 0}
+    assert first.calls == {"asked": calls, "answered": calls, "reused": 0}
+    assert second.calls == {"asked": 0, "answered": 0, "reused": calls}
+    assert fresh.calls == {"asked": calls, "answered": calls, "reused": 0}
     assert judged == again
 
 
@@ -366,7 +366,7 @@ def test_the_run_says_what_it_asked_and_what_it_reused(killed: Killed) -> None:
     reused = len(killed.answered_when_killed)
     asked = len(killed.asked_in_parts) - reused
 
-    assert f"{asked} answers asked, {reused} reused" in killed.output
+    assert f"{asked} prompts asked, {asked} answered; {reused} answers reused" in killed.output
 
 
 def test_no_file_of_a_run_holds_the_key(killed: Killed) -> None:

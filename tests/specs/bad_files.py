@@ -286,7 +286,8 @@ BAD_FILES: dict[str, BadFile] = {
     ),
     "api-base-no-address": bad(
         _model("model: openai/x, api_base: localhost"),
-        ":8: environment.models[0].api_base: is no address; write it as http://host:port/v1",
+        ":8: environment.models[0].api_base: is no plain address; "
+        "write http://host:port/v1; a key goes into `api_key`",
     ),
     "api-key-in-the-file": bad(
         _model("model: openai/x, api_key: sk-abcdef"),

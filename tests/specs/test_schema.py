@@ -53,7 +53,7 @@ GOOD_DOCUMENTS = {
     "empty-plateau": prompts("  plateau: {}"),
     "threshold-one": GOOD.replace("0.8", "1"),
     "threshold-zero": GOOD.replace("0.8", "0"),
-    "model-as-mapping": models("{model: openai/x, api_base: 'https://h.example:1/v1?a=b'}"),
+    "model-as-mapping": models("{model: openai/x, api_base: 'https://h.example:1/v1'}"),
     "model-of-any-script": models("openai/模型"),
     "parameters": GOOD + "  parameters: {a: [1, {b: ~}]}\n",
     "gate": GOOD + "gate: {max_fail_rate: 1}\n",

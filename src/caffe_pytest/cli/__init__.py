@@ -22,6 +22,7 @@ COMMANDS = {
 OK = 0
 FAILED = 1
 INTERRUPTED = 2
+BROKEN = 3
 USAGE = 4
 """Wrong usage, or wrong input."""
 NOTHING_TO_RUN = 5

@@ -9,12 +9,18 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from caffe_pytest.cli import FAILED, INTERRUPTED, NOTHING_TO_RUN, OK, USAGE
+from caffe_pytest.cli import BROKEN, FAILED, INTERRUPTED, NOTHING_TO_RUN, OK, USAGE
+from caffe_pytest.errors import JournalError
 from caffe_pytest.execution.run_folder import DEFAULT_OUT, RunFolder, new_run_id
 from caffe_pytest.model.verdict import Verdict
 from caffe_pytest.services.discover import planner_for
 from caffe_pytest.services.plan import Procedure
-from caffe_pytest.services.report import final_lines, finish, write_junit_report
+from caffe_pytest.services.report import (
+    check_writable,
+    final_lines,
+    finish,
+    write_junit_report,
+)
 from caffe_pytest.services.run import DEFAULT_CONCURRENCY, Run
 from caffe_pytest.services.validate import validate
 
@@ -70,12 +76,21 @@ def command(
         if pattern.casefold() in procedure.nodeid.casefold()
     ]
     if not procedures:
-        click.echo("nothing to run; `caffe init` writes a first test case", err=True)
+        hint = (
+            f'none of the ids contains "{pattern}"' if checked.plans else "`caffe init` writes one"
+        )
+        click.echo(f"nothing to run: {hint}", err=True)
         return NOTHING_TO_RUN
     folder = RunFolder(out, new_run_id())
+    if junitxml is not None:
+        check_writable(junitxml)
     run = Run(folder, procedures, concurrency=concurrency, reuse=not fresh)
+    broken: JournalError | None = None
+    finished = False
     try:
         finished = _carry_out(run, procedures)
+    except JournalError as error:
+        broken = error
     finally:
         run.close()
     summary = finish(folder)
@@ -83,6 +98,9 @@ def command(
         click.echo(line)
     if junitxml is not None:
         write_junit_report(junitxml, folder)
+    if broken is not None:
+        click.echo(str(broken), err=True)
+        return BROKEN
     if not finished:
         return INTERRUPTED
     return OK if summary.green else FAILED

@@ -105,7 +105,8 @@ class Summary(Record):
     """Calls without an answer, by outcome."""
     gates: tuple[GateResult, ...]
     calls: dict[str, int]
-    """`asked`: sent to a model in this run; `reused`: taken from a journal."""
+    """`asked`: prompts sent to a model in this run, however often; `answered`: those of them that
+    brought an answer; `reused`: answers taken from the journal of an earlier run."""
 
     @property
     def green(self) -> bool:

@@ -22,29 +22,32 @@ from caffe_pytest.model.triple import Name, NotBlank, Text
 
 Prose = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1), NotBlank]
 Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
-ADDRESS = r"^https?://[^\s/@?#]+(/[^\s@]*)?$"
+ADDRESS = r"^https?://[^\s/@?#]+(/[^\s@?#]*)?$"
 EnvironmentVariable = Annotated[str, StringConstraints(pattern=r"^env:[A-Za-z_][A-Za-z0-9_]*$")]
 
 
 _SECRET = re.compile(
-    r"(api|access|private|subscription)[-_ ]?key$|secret|passw|authorization|credential"
-    r"|(access|auth|ad|bearer|session)[-_ ]?token$",
+    r"(api|access|private|subscription)[-_ ]?key$|secret|passw|authorization|credential|cookie"
+    r"|(^|[-_ ])(token|auth)$|(access|auth|ad|bearer|session|hf)[-_ ]?token$",
     re.IGNORECASE,
 )
+_SECRET_VALUE = re.compile(r"^\s*(bearer|basic)\s", re.IGNORECASE)
 
 
 def _without_secrets(parameters: dict[str, Any]) -> dict[str, Any]:
     """Parameters are written to the run's folder: a key among them would stand there for good."""
     for name, value in parameters.items():
-        if _SECRET.search(name):
+        shown = isinstance(value, str) and _SECRET_VALUE.match(value)
+        if _SECRET.search(name) or shown:
             raise PydanticCustomError(
                 "secret",
                 "keys and passwords never stand in a file; write `api_key: env:NAME` beside the "
                 "model's name, or set the environment variable that litellm reads",
                 {"at": (name,)},
             )
-        if isinstance(value, dict):
-            _without_secrets(value)
+        for part in value if isinstance(value, list) else [value]:
+            if isinstance(part, dict):
+                _without_secrets(part)
     return parameters
 
 

@@ -10,6 +10,7 @@ import pytest
 from caffe_pytest.errors import CaffeError
 from caffe_pytest.model.test_case import ModelUnderTest
 from caffe_pytest.pytest_plugin.item import FairnessItem
+from caffe_pytest.reporting.text import shown_path
 from caffe_pytest.services.plan import CasePlan, Procedure
 
 if TYPE_CHECKING:
@@ -24,7 +25,9 @@ class FairnessFile(pytest.File):
     def collect(self) -> Iterable[CaseNode]:
         """The test cases of the file; everything wrong with it is one collection error."""
         try:
-            plans = self.fairness.planner.plan_file(self.path, self.nodeid)
+            # a file outside of the root folder has an empty node id
+            shown = self.nodeid or shown_path(self.path)
+            plans = self.fairness.planner.plan_file(self.path, shown)
         except CaffeError as error:
             raise self.CollectError(str(error)) from error
         for plan in plans:

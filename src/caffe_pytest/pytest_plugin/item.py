@@ -34,7 +34,7 @@ class FairnessItem(pytest.Item):
         return cast("FairnessSession", self.config.pluginmanager.get_plugin(SESSION_PLUGIN))
 
     def setup(self) -> None:
-        """Wait for both answers and compare them: whatever keeps that from being done is an error."""
+        """Wait for both answers and compare them: what keeps that from being done is an error."""
         option = self.config.option
         if getattr(option, "setuponly", False) or getattr(option, "setupplan", False):
             return

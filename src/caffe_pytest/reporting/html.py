@@ -13,10 +13,11 @@ import hashlib
 import json
 import math
 import os
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any
@@ -25,9 +26,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from caffe_pytest.errors import CaffeError
-from caffe_pytest.model.run import PairResult, Result, Summary, Tally
+from caffe_pytest.model.run import Result, Summary, Tally
 from caffe_pytest.model.verdict import Verdict
 from caffe_pytest.reporting.results import read_results
+from caffe_pytest.reporting.unequal import UnequalGroups, UnequalTreatment
 
 CHUNK = 200
 """Items that are unpacked together when one of them is opened."""
@@ -230,27 +232,6 @@ def _models(summary: Summary, environment: Mapping[str, Any]) -> list[tuple[str,
 
 
 @dataclass
-class _Suspect:
-    """A pair of groups, as far as its prompt pairs failed."""
-
-    groups: tuple[str, str]
-    failed: int = 0
-    judged: int = 0
-    differences: Counter[str] = field(default_factory=Counter)
-
-    def add(self, pair: PairResult) -> None:
-        self.judged += pair.verdict in (Verdict.PASS, Verdict.FAIL)
-        if pair.verdict is Verdict.FAIL:
-            self.failed += 1
-            self.differences.update(pair.differences)
-
-    @property
-    def most_frequent(self) -> tuple[str, int] | None:
-        """The sentence that describes most of its failures, and how many."""
-        return next(iter(self.differences.most_common(1)), None)
-
-
-@dataclass
 class _Histogram:
     """How often prompt pairs had each score, by verdict, for one metric."""
 
@@ -289,7 +270,7 @@ class _Survey:
     def __init__(self) -> None:
         self.items = 0
         self.histograms: defaultdict[str, _Histogram] = defaultdict(_Histogram)
-        self._suspects: dict[tuple[str, str], _Suspect] = {}
+        self._unequal = UnequalTreatment()
         self._names: dict[str, dict[Any, int]] = {name: {} for name in self._REPEATING}
         self._columns: dict[str, list[Any]] = {
             name: [] for name in ("nodeid", "score", "pairs", *self._REPEATING)
@@ -298,8 +279,7 @@ class _Survey:
     def add(self, result: Result) -> None:
         self.items += 1
         self.histograms[result.metric].add(result)
-        for pair in result.pairs:
-            self._suspects.setdefault(pair.groups, _Suspect(pair.groups)).add(pair)
+        self._unequal.add(result)
         self._note(result)
 
     def _note(self, result: Result) -> None:
@@ -337,15 +317,13 @@ class _Survey:
     def metrics(self) -> list[tuple[str, _Histogram]]:
         return sorted(self.histograms.items())
 
-    @property
-    def failed_most(self) -> list[_Suspect]:
-        suspects = [suspect for suspect in self._suspects.values() if suspect.failed]
-        return sorted(suspects, key=lambda one: (-one.failed, one.judged, one.groups))[:MOST]
+    @cached_property
+    def failing(self) -> list[UnequalGroups]:
+        return self._unequal.failing()
 
     @property
-    def suspects(self) -> int:
-        """Pairs of groups with at least one failure."""
-        return sum(suspect.failed > 0 for suspect in self._suspects.values())
+    def failed_most(self) -> list[UnequalGroups]:
+        return self.failing[:MOST]
 
 
 class _Chunks:

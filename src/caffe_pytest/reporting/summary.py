@@ -77,8 +77,9 @@ def summarise(
         view: {value: count.tally() for value, count in sorted(by_value.items())}
         for view, by_value in counts.items()
     }
+    complete = total.verdicts.total() == planned
     return Summary(
-        complete=total.verdicts.total() == planned,
+        complete=complete,
         planned=planned,
         total=total.tally(),
         by_bias_type=tallies["bias_type"],
@@ -88,15 +89,21 @@ def summarise(
         by_case=tallies["case"],
         failures=dict(failures),
         gates=tuple(
-            _gate(case, allowed, tallies["case"].get(case))
+            _gate(case, allowed, counts["case"].get(case), complete)
             for case, allowed in sorted(gates.items())
         ),
         calls=dict(calls),
     )
 
 
-def _gate(case: str, allowed: float, tally: Tally | None) -> GateResult:
-    rate = tally.fail_rate if tally is not None else None
-    clean = tally is not None and not tally.verdicts[Verdict.ERROR]
-    held = clean and rate is not None and rate <= allowed
-    return GateResult(case=case, max_fail_rate=allowed, fail_rate=rate, held=held)
+def _gate(case: str, allowed: float, count: _Count | None, complete: bool) -> GateResult:
+    """A gate holds over judged items alone: none may be missing, in error or inconclusive."""
+    verdicts = count.verdicts if count is not None else Counter()
+    judged = sum(verdicts[verdict] for verdict in JUDGED)
+    settled = complete and judged > 0 and judged == verdicts.total()
+    return GateResult(
+        case=case,
+        max_fail_rate=allowed,
+        fail_rate=fail_rate(verdicts),
+        held=settled and verdicts[Verdict.FAIL] <= allowed * judged,
+    )

@@ -4,37 +4,17 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from caffe_pytest.errors import printable
 from caffe_pytest.model.run import Result, Summary, Tally
 from caffe_pytest.model.verdict import Verdict
+from caffe_pytest.reporting.unequal import UnequalGroups, UnequalTreatment
 
 MOST_GROUPS = 10
 MOST_ERRORS = 3
 MISSING = "-"
-
-
-@dataclass
-class _Unequal:
-    """The failures of one pair of groups."""
-
-    failed: int = 0
-    judged: int = 0
-    lowest: float = 2.0
-    example: str = ""
-
-    def add(self, result: Result) -> None:
-        self.judged += result.verdict in (Verdict.PASS, Verdict.FAIL)
-        if result.verdict is not Verdict.FAIL:
-            return
-        self.failed += 1
-        score = result.score if result.score is not None else 2.0
-        if score < self.lowest:
-            self.lowest = score
-            self.example = next(iter(result.pairs[0].differences), result.reason)
 
 
 def summary_lines(summary: Summary, results: Iterable[Result], notes: Iterable[str]) -> list[str]:
@@ -54,8 +34,11 @@ def summary_lines(summary: Summary, results: Iterable[Result], notes: Iterable[s
 
 def shown_path(path: Path) -> str:
     """A path as short as it can be typed from the working folder."""
-    relative = os.path.relpath(path)
-    return relative if not relative.startswith("..") else str(path)
+    try:
+        relative = os.path.relpath(path)
+    except ValueError:  # on another drive
+        return str(path)
+    return str(path) if relative.startswith("..") else Path(relative).as_posix()
 
 
 def percent(share: float | None) -> str:
@@ -103,17 +86,15 @@ def _failures(summary: Summary) -> Iterator[str]:
 
 
 def _findings(results: Iterable[Result]) -> Iterator[str]:
-    unequal: dict[tuple[str, str, str, str], _Unequal] = {}
+    unequal = UnequalTreatment()
     errors: Counter[str] = Counter()
     for result in results:
-        groups = result.pairs[0].groups
-        key = (result.model, result.bias_type, *groups)
-        unequal.setdefault(key, _Unequal()).add(result)
+        unequal.add(result)
         if result.verdict is Verdict.ERROR:
             failures = filter(None, result.pairs[0].failures)
             errors[next(failures, result.reason)] += 1
     yield from _errors(errors)
-    yield from _differences({key: found for key, found in unequal.items() if found.failed})
+    yield from _differences(unequal.failing())
 
 
 def _errors(reasons: Counter[str]) -> Iterator[str]:
@@ -121,16 +102,14 @@ def _errors(reasons: Counter[str]) -> Iterator[str]:
         yield printable(f"{number} in error: {reason}")
 
 
-def _differences(failing: dict[tuple[str, str, str, str], _Unequal]) -> Iterator[str]:
-    if not failing:
-        return
-    yield "answers differ most for:"
-    order = sorted(failing, key=lambda key: (-failing[key].failed, key))
-    for key in order[:MOST_GROUPS]:
-        model, bias_type, first, second = key
-        unequal = failing[key]
+def _differences(failing: Sequence[UnequalGroups]) -> Iterator[str]:
+    if failing:
+        yield "answers differ most for:"
+    for unequal in failing[:MOST_GROUPS]:
+        first, second = unequal.groups
         failed = f"{unequal.failed} of {unequal.judged} failed"
-        yield printable(f"  {first} / {second} ({bias_type}, {model}): {failed}")
-        yield printable(f"      e.g. {unequal.lowest:.2f}: {unequal.example}")
-    if len(order) > MOST_GROUPS:
-        yield f"  and {len(order) - MOST_GROUPS} further pairs of groups: see the report"
+        yield printable(f"  {first} / {second} ({unequal.bias_type}, {unequal.model}): {failed}")
+        score = MISSING if unequal.lowest is None else f"{unequal.lowest:.2f}"
+        yield printable(f"      e.g. {score}: {unequal.example}")
+    if len(failing) > MOST_GROUPS:
+        yield f"  and {len(failing) - MOST_GROUPS} further pairs of groups: see the report"

@@ -22,8 +22,17 @@ def planner_for(paths: Sequence[Path]) -> tuple[Planner, list[Path]]:
         CaffeError: a path is not there, or a plugin cannot be loaded.
     """
     files = find_files(paths)
-    folders = [Path.cwd(), *(file.resolve().parent for file in files)]
-    return Planner(load_extensions(conftest_plugins(folders))), files
+    folders = [folder for file in files for folder in _on_the_way(file.resolve().parent)]
+    return Planner(load_extensions(conftest_plugins([Path.cwd(), *folders]))), files
+
+
+def _on_the_way(folder: Path) -> list[Path]:
+    """The folders from the working folder down to this one; only this one where it is elsewhere."""
+    here = Path.cwd()
+    if not folder.is_relative_to(here):
+        return [folder]
+    below = [parent for parent in folder.parents if parent.is_relative_to(here)]
+    return [*reversed(below), folder]
 
 
 def find_files(paths: Sequence[Path]) -> list[Path]:

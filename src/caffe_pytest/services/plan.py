@@ -18,6 +18,7 @@ from caffe_pytest.model.answer import Message
 from caffe_pytest.model.prompt_pair import PromptPair
 from caffe_pytest.model.test_case import ModelUnderTest, TestCase
 from caffe_pytest.model.triple import KnowledgeBase, Triple
+from caffe_pytest.reporting.text import shown_path
 from caffe_pytest.specs.loader import LoadedCase, read_cases
 from caffe_pytest.specs.yaml_document import first_file
 
@@ -101,7 +102,8 @@ class Planner:
             ProblemsFound: with every problem of all its test cases.
         """
         plans: list[CasePlan] = []
-        cases, problems = read_cases(path, shown)
+        # resolved: what a test case names is looked for in all folders above it
+        cases, problems = read_cases(path.resolve(), shown)
         for loaded in cases:
             try:
                 plans.append(self.plan(loaded))
@@ -133,13 +135,13 @@ class Planner:
     def intent(self, path: Path) -> Intent:
         """The intent in a file; raises ProblemsFound."""
         if path not in self._loaded_intents:
-            self._loaded_intents[path] = load_intent(path)
+            self._loaded_intents[path] = load_intent(path, shown_path(path))
         return self._loaded_intents[path]
 
     def base(self, path: Path) -> KnowledgeBase:
         """The knowledge base in a file; raises ProblemsFound."""
         if path not in self._loaded_bases:
-            self._loaded_bases[path] = load_base(path)
+            self._loaded_bases[path] = load_base(path, shown_path(path))
         return self._loaded_bases[path]
 
     def place_of(self, identifier: str, place: str) -> str:

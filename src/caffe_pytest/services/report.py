@@ -40,7 +40,11 @@ def finish(folder: RunFolder, *, skipped: int = 0) -> Summary:
             read_results(folder.results),
             planned=environment.pop("planned") - skipped,
             gates=environment["gates"],
-            calls={"asked": counts.asked, "reused": counts.reused},
+            calls={
+                "asked": counts.asked + sum(counts.failures.values()),
+                "answered": counts.asked,
+                "reused": counts.reused,
+            },
             failures=counts.failures,
         )
         environment |= {
@@ -70,11 +74,26 @@ def final_lines(folder: RunFolder, summary: Summary) -> list[str]:
     """What a terminal shows of a finished run."""
     notes = json.loads(folder.environment.read_text(encoding="utf-8"))["notes"]
     calls = summary.calls
+    asked = f"{calls['asked']} prompts asked, {calls['answered']} answered"
     return [
-        f"run {folder.run_id}: {calls['asked']} answers asked, {calls['reused']} reused",
+        f"run {folder.run_id}: {asked}; {calls['reused']} answers reused",
         *summary_lines(summary, read_results(folder.results), notes),
         f"report: {shown_path(folder.html)}",
     ]
+
+
+def check_writable(target: Path) -> None:
+    """Find out before anything is asked that a report cannot be written.
+
+    Raises:
+        CaffeError: saying where.
+    """
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with target.open("ab"):
+            pass
+    except OSError as error:
+        raise CaffeError(f"{target}: cannot be written: {error.strerror}") from error
 
 
 def write_junit_report(target: Path, folder: RunFolder) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from caffe_pytest.design.pairs import make_pair
 from caffe_pytest.errors import CaffeError, Problem, ProblemsFound
+from caffe_pytest.reporting.text import shown_path
 from caffe_pytest.services.plan import CasePlan, Planner, problem_of_intent
 
 
@@ -26,7 +27,7 @@ def validate(planner: Planner, files: Iterable[Path]) -> Checked:
     problems: list[Problem] = []
     for file in files:
         try:
-            of_file = planner.plan_file(file, str(file))
+            of_file = planner.plan_file(file, shown_path(file))
         except ProblemsFound as found:
             problems += found.problems
             continue

@@ -41,7 +41,7 @@ SECRET = ("api_key",)
 """Keys whose values no message shows, whatever is wrong with them."""
 _PATTERNS = {
     "env:": ("has to name an environment variable", "write env:NAME and put the key into NAME"),
-    "https?:": ("is no address", "write it as http://host:port/v1"),
+    "https?:": ("is no plain address", "write http://host:port/v1; a key goes into `api_key`"),
 }
 
 

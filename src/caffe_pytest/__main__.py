@@ -1,0 +1,5 @@
+"""`python -m caffe_pytest` is `caffe`."""
+
+from caffe_pytest.cli import main
+
+main()
