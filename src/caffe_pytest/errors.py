@@ -73,13 +73,19 @@ def printable(text: str) -> str:
     )
 
 
-def did_you_mean(word: str, known: Iterable[str], *, listing: str = "") -> str:
+MOST_COMPARED = 2000
+"""Names a misspelt one is compared with; more would take seconds."""
+
+
+def did_you_mean(word: str, known: Iterable[str], *, listing: str = "", alike: float = 0.6) -> str:
     """The remedy for an unknown word: the closest known one, else the known ones.
 
-    `listing` is what to say instead of the list where the list is long.
+    `listing` is what to say instead of the list where the list is long; `alike`, 0 to 1, is how
+    much a known word has to resemble the unknown one to be named.
     """
     names = sorted(set(known))
-    close = get_close_matches(word.casefold(), {name.casefold(): name for name in names}, n=1)
+    folded = [name.casefold() for name in names[:MOST_COMPARED]]
+    close = get_close_matches(word.casefold(), folded, n=1, cutoff=alike)
     if close:
         return f'did you mean "{next(n for n in names if n.casefold() == close[0])}"?'
     return listing or ("use one of: " + ", ".join(names) if names else "there are none")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn.decomposition import TruncatedSVD
@@ -205,6 +205,7 @@ def test_cosines_lie_between_minus_one_and_one() -> None:
     assert cosines.max() <= 1.0
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 299), min_size=1, max_size=40), st.booleans())
 def test_a_row_has_the_same_bits_in_any_batch(chosen: list[int], shipped: bool) -> None:
     space, rows = embedded_once(shipped)

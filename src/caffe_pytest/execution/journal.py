@@ -21,6 +21,7 @@ from caffe_pytest.errors import JournalError, ProviderError
 from caffe_pytest.model.answer import Answer, Outcome, Request
 
 _CLOSED = -1
+_BINARY: int = getattr(os, "O_BINARY", 0)  # Windows would translate line ends
 _KEY = slice(8, 72)
 _OUTCOME_AT = 72
 _OUTCOME = b'","outcome":"'
@@ -66,7 +67,7 @@ class Journal:
         self._broken: JournalError | None = None
         try:
             self._end = _mend(path)
-            self._fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+            self._fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | _BINARY, 0o644)
         except OSError as error:
             raise JournalError(f"{path}: cannot be written: {error.strerror}") from error
         self._index(0)
@@ -97,7 +98,7 @@ class Journal:
         if place is None:
             return None
         try:
-            line = os.pread(self._descriptor(place.file), place.length, place.offset)
+            line = self._line_at(place)
             answer = _answer(json.loads(line), key)
         except (OSError, ValueError, KeyError, TypeError):
             # damaged or gone: as if it had never been asked
@@ -166,11 +167,14 @@ class Journal:
                 self._places[digest] = _Place(0, self._end, len(line))
             self._end += len(line)
 
-    def _descriptor(self, file: int) -> int:
+    def _line_at(self, place: _Place) -> bytes:
         with self._lock:
-            if file not in self._reading:
-                self._reading[file] = os.open(self._files[file], os.O_RDONLY)
-            return self._reading[file]
+            descriptor = self._reading.get(place.file)
+            if descriptor is None:
+                descriptor = os.open(self._files[place.file], os.O_RDONLY | _BINARY)
+                self._reading[place.file] = descriptor
+            os.lseek(descriptor, place.offset, os.SEEK_SET)
+            return os.read(descriptor, place.length)
 
     def _index(self, file: int) -> None:
         for offset, line in _lines(self._files[file], self._indexed.get(file, 0)):

@@ -87,6 +87,11 @@ class RunFolder:
                 f"{self.out}: cannot be written: {error.strerror}; choose another folder"
             ) from error
 
+    def remove_if_empty(self) -> None:
+        """Take the folder back where no process had anything to run."""
+        with suppress(OSError):
+            self.path.rmdir()
+
     def result_parts(self) -> list[Path]:
         """What the processes of this run judged."""
         return sorted(self.path.glob("results*.part"))

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema
 
 from caffe_pytest.errors import Problem, ProblemsFound, did_you_mean
-from caffe_pytest.model.triple import KnowledgeBase, Name, Text, Triple
+from caffe_pytest.model.triple import KnowledgeBase, Name, Text, Triple, as_name
 from caffe_pytest.specs.validation import NAME_RULE, quoted, validate
 from caffe_pytest.specs.yaml_document import Document, first_file, read_documents, read_text
 
@@ -61,7 +61,7 @@ def load_base(path: Path, shown: str | None = None) -> KnowledgeBase:
     """
     name = shown if shown is not None else str(path)
     if path.suffix.lower() == ".csv":
-        described = _YamlBase(name=_as_name(path.stem), triples=path.name)
+        described = _YamlBase(name=as_name(path.stem), triples=path.name)
         return _assemble(described, path, [path], _read_csv(path, name), name)
     documents, problems = read_documents(path, name)
     if problems:
@@ -97,11 +97,6 @@ def _assemble(
         sha256=hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest(),
         triples=tuple(triple for _, triple in rows),
     )
-
-
-def _as_name(stem: str) -> str:
-    name = "".join(c if c.isascii() and (c.isalnum() or c in "_.+-") else "-" for c in stem)
-    return name.lstrip("_.+-") or "unnamed"
 
 
 def _from_yaml(document: Document) -> list[Numbered]:

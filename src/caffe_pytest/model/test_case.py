@@ -18,7 +18,7 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError
 
-from caffe_pytest.model.triple import Name, NotBlank, Text
+from caffe_pytest.model.triple import Name, NotBlank, Text, as_name
 
 Prose = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1), NotBlank]
 Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
@@ -196,7 +196,7 @@ class ModelUnderTest(Part):
             or not isinstance(given.get("model"), str)
         ):
             return given
-        return {**given, "alias": _alias_of(given["model"])}
+        return {**given, "alias": as_name(given["model"].strip().rstrip("/").rpartition("/")[2])}
 
     @classmethod
     def __get_pydantic_json_schema__(
@@ -204,12 +204,6 @@ class ModelUnderTest(Part):
     ) -> JsonSchemaValue:
         short = {"type": "string", "pattern": r"\S", "maxLength": 200}
         return {"anyOf": [short, handler(core_schema)]}
-
-
-def _alias_of(model: str) -> str:
-    last = model.strip().rstrip("/").rpartition("/")[2]
-    name = "".join(c if c.isascii() and (c.isalnum() or c in "_.+-") else "-" for c in last)
-    return name.lstrip("_.+-")[:100] or "unnamed"
 
 
 class Environment(Part):

@@ -15,6 +15,12 @@ Text = Annotated[
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$", max_length=100)]
 
 
+def as_name(text: str) -> str:
+    """The text as a `Name`: what may not stand in one becomes a hyphen."""
+    name = "".join(c if c.isascii() and (c.isalnum() or c in "_.+-") else "-" for c in text)
+    return name.lstrip("_.+-")[:100] or "unnamed"
+
+
 class Triple(BaseModel):
     """<topic, disadvantaged group, advantaged group> (CAFFE, section 4.1), with its provenance."""
 

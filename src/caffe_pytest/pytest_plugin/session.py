@@ -127,6 +127,10 @@ class FairnessSession:
     def pytest_configure_node(self, node: Any) -> None:
         """Tell an xdist worker which run it is part of; called in the controller."""
         node.workerinput["caffe_run_id"] = self._run_id
+        try:
+            self._folder().create()  # here it fails with a message, in a worker with a traceback
+        except CaffeError as error:
+            raise pytest.UsageError(str(error)) from error
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
@@ -155,6 +159,7 @@ class FairnessSession:
             session.config.workeroutput["caffe_skipped"] = len(self._skipped)  # type: ignore[attr-defined]
             return
         if not self._folder().environments():
+            self._folder().remove_if_empty()
             return
         skipped = len(self._skipped) + self._skipped_by_workers
         try:

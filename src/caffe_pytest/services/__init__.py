@@ -1,1 +1,1 @@
-"""The verbs: plan, validate, run, judge, report. Both front doors call these and nothing deeper."""
+"""The verbs: discover, plan, validate, run, judge, report. Both front doors are made of these."""

@@ -288,7 +288,10 @@ class _CasePlanner:
         for index, topic in enumerate(prompts.topics or ()):
             if not any(matches([triple.topic], [topic]) for triple in valid):
                 remedy = did_you_mean(
-                    topic, {t.topic for t in valid}, listing='use `*` for any text, as in "*work*"'
+                    topic,
+                    {t.topic for t in valid},
+                    listing='use `*` for any text, as in "*work*"',
+                    alike=0.8,
                 )
                 cause = f'no topic of the knowledge base "{base.name}" matches "{topic}"'
                 self._complain(("prompts", "topics", index), cause, remedy)
@@ -296,7 +299,7 @@ class _CasePlanner:
             if not any(matches([t.disadvantaged, t.advantaged], [group]) for t in valid):
                 remedy = did_you_mean(
                     group, {name for t in valid for name in (t.disadvantaged, t.advantaged)},
-                    listing='use `*` for any text, as in "*women*"',
+                    listing='use `*` for any text, as in "*women*"', alike=0.8,
                 )  # fmt: skip
                 cause = f'no group of the knowledge base "{base.name}" matches "{group}"'
                 self._complain(("prompts", "groups", index), cause, remedy)
