@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from caffe_pytest.model.run import Result
 from caffe_pytest.reporting.summary import summarise
-from caffe_pytest.reporting.text import percent, summary_lines
+from caffe_pytest.reporting.text import Findings, percent, summary_lines
 from tests.reporting.sample_results import ERROR, FAIL, PASS, result
 
 
@@ -16,7 +16,10 @@ def lines_of(*results: Result, planned: int | None = None) -> list[str]:
         calls={"asked": 4, "reused": 0},
         failures={"timeout": 2},
     )
-    return summary_lines(summary, results, ["mind this"])
+    findings = Findings()
+    for each in results:
+        findings.add(each)
+    return summary_lines(summary, findings, ["mind this"])
 
 
 def test_a_run_is_told_by_bias_type_with_what_failed_and_why() -> None:

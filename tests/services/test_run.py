@@ -87,7 +87,7 @@ def carry_out(
             run.judge(procedure, run.ask(procedure))
     finally:
         run.close()
-    summary = finish(folder)
+    summary = finish(folder).summary
     return folder, summary, list(read_results(folder.results))
 
 
@@ -274,7 +274,7 @@ def test_a_provider_that_cannot_close_costs_no_result(
     with pytest.raises(RuntimeError):
         run.close()
 
-    assert finish(folder).complete
+    assert finish(folder).summary.complete
 
 
 # -- killed half-way ------------------------------------------------------------------------------

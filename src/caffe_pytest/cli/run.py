@@ -17,7 +17,6 @@ from caffe_pytest.services.discover import planner_for
 from caffe_pytest.services.plan import Procedure
 from caffe_pytest.services.report import (
     check_writable,
-    final_lines,
     finish,
     write_junit_report,
 )
@@ -93,8 +92,8 @@ def command(
         broken = error
     finally:
         run.close()
-    summary = finish(folder)
-    for line in final_lines(folder, summary):
+    done = finish(folder)
+    for line in done.lines:
         click.echo(line)
     if junitxml is not None:
         write_junit_report(junitxml, folder)
@@ -103,7 +102,7 @@ def command(
         return BROKEN
     if not finished:
         return INTERRUPTED
-    return OK if summary.green else FAILED
+    return OK if done.summary.green else FAILED
 
 
 def _carry_out(run: Run, procedures: Sequence[Procedure]) -> bool:

@@ -17,7 +17,7 @@ from caffe_pytest.model.verdict import Verdict
 from caffe_pytest.pytest_plugin.collect import FairnessFile
 from caffe_pytest.pytest_plugin.item import FairnessItem
 from caffe_pytest.services.plan import Planner
-from caffe_pytest.services.report import final_lines, finish
+from caffe_pytest.services.report import FinishedRun, finish
 from caffe_pytest.services.run import DEFAULT_CONCURRENCY, Run
 from caffe_pytest.specs.loader import is_test_case_file
 
@@ -30,7 +30,7 @@ class FairnessSession:
         self._worker: dict[str, Any] | None = getattr(config, "workerinput", None)
         self._planner: Planner | None = None
         self._run: Run | None = None
-        self._summary: Summary | None = None
+        self._done: FinishedRun | None = None
         self._problem = ""
         self._skipped: set[str] = set()
         self._skipped_by_workers = 0
@@ -163,12 +163,12 @@ class FairnessSession:
             return
         skipped = len(self._skipped) + self._skipped_by_workers
         try:
-            self._summary = finish(self._folder(), skipped=skipped)
+            self._done = finish(self._folder(), skipped=skipped)
         except CaffeError as error:
             self._problem = str(error)
             session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
             return
-        session.exitstatus = self._status(self._summary, exitstatus)
+        session.exitstatus = self._status(self._done.summary, exitstatus)
 
     def _status(self, summary: Summary, exitstatus: int) -> int:
         """Green where nothing but tolerated items failed; never green where items are missing.
@@ -196,10 +196,10 @@ class FairnessSession:
         if self._problem:
             terminalreporter.section("fairness", red=True)
             terminalreporter.write_line(self._problem)
-        if self._summary is None:
+        if self._done is None:
             return
         terminalreporter.section("fairness", bold=True)
-        for line in final_lines(self._folder(), self._summary):
+        for line in self._done.lines:
             terminalreporter.write_line(line)
 
 

@@ -17,12 +17,32 @@ MOST_ERRORS = 3
 MISSING = "-"
 
 
-def summary_lines(summary: Summary, results: Iterable[Result], notes: Iterable[str]) -> list[str]:
+class Findings:
+    """What the summary says beyond numbers, gathered while the results pass by."""
+
+    def __init__(self) -> None:
+        self._unequal = UnequalTreatment()
+        self._errors: Counter[str] = Counter()
+
+    def add(self, result: Result) -> None:
+        """Take an item into account."""
+        self._unequal.add(result)
+        if result.verdict is Verdict.ERROR:
+            failures = filter(None, result.pairs[0].failures)
+            self._errors[next(failures, result.reason)] += 1
+
+    def lines(self) -> Iterator[str]:
+        """Why items are in error, and which groups are treated unequally and how."""
+        yield from _errors(self._errors)
+        yield from _differences(self._unequal.failing())
+
+
+def summary_lines(summary: Summary, findings: Findings, notes: Iterable[str]) -> list[str]:
     """Tables, gates, calls without an answer, and which groups failed and why."""
     lines = [*_tables(summary)]
     lines += _gates(summary)
     lines += _failures(summary)
-    lines += _findings(results)
+    lines += findings.lines()
     lines += [f"note: {note}" for note in notes]
     if not summary.complete:
         lines.append(
@@ -83,18 +103,6 @@ def _failures(summary: Summary) -> Iterator[str]:
     if summary.failures:
         counts = ", ".join(f"{outcome} {number}" for outcome, number in summary.failures.items())
         yield f"calls without an answer: {counts}"
-
-
-def _findings(results: Iterable[Result]) -> Iterator[str]:
-    unequal = UnequalTreatment()
-    errors: Counter[str] = Counter()
-    for result in results:
-        unequal.add(result)
-        if result.verdict is Verdict.ERROR:
-            failures = filter(None, result.pairs[0].failures)
-            errors[next(failures, result.reason)] += 1
-    yield from _errors(errors)
-    yield from _differences(unequal.failing())
 
 
 def _errors(reasons: Counter[str]) -> Iterator[str]:

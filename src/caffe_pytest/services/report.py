@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,32 +13,41 @@ from typing import Any
 from caffe_pytest.errors import CaffeError
 from caffe_pytest.execution import journal
 from caffe_pytest.execution.run_folder import RunFolder
-from caffe_pytest.model.run import Summary
+from caffe_pytest.model.run import Result, Summary
 from caffe_pytest.reporting.html import write_html
 from caffe_pytest.reporting.junit import write_junit
 from caffe_pytest.reporting.results import join_parts, read_results
 from caffe_pytest.reporting.summary import summarise
-from caffe_pytest.reporting.text import shown_path, summary_lines
+from caffe_pytest.reporting.text import Findings, shown_path, summary_lines
 from caffe_pytest.services.environment import sha256_of
 
 
-def finish(folder: RunFolder, *, skipped: int = 0) -> Summary:
+@dataclass(frozen=True)
+class FinishedRun:
+    """A run whose report is written."""
+
+    summary: Summary
+    lines: tuple[str, ...]
+    """What a terminal shows of it."""
+
+
+def finish(folder: RunFolder, *, skipped: int = 0) -> FinishedRun:
     """Join what the processes of a run wrote, and write results, summary, environment and page.
 
     `folder` is the view of the controlling process; `skipped` items were planned and left out on
-    purpose. The run may have been interrupted: the summary
-    then says that it is not complete.
+    purpose. The run may have been interrupted: the summary then says that it is not complete.
 
     Raises:
         CaffeError: nothing was written by any process, or the folder cannot be written.
     """
     environment = _environment(folder)
+    reading = _Reading()
     try:
         journal.join(folder.journal, folder.journals_of_this_run())
         join_parts(folder.results, folder.result_parts())
         counts = journal.count(folder.journal, folder.run_id)
         summary = summarise(
-            read_results(folder.results),
+            reading.of(folder.results),
             planned=environment.pop("planned") - skipped,
             gates=environment["gates"],
             calls={
@@ -49,7 +59,7 @@ def finish(folder: RunFolder, *, skipped: int = 0) -> Summary:
         )
         environment |= {
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-            "prompts": {"sha256": _sha256_of_prompts(folder.results)},
+            "prompts": {"sha256": reading.prompts.hexdigest()},
             "results": {"items": summary.total.items, "sha256": sha256_of(folder.results)},
             "journal": {
                 "answers": counts.asked + counts.reused,
@@ -67,19 +77,30 @@ def finish(folder: RunFolder, *, skipped: int = 0) -> Summary:
             f"{folder.path}: the report cannot be written: {error.strerror}; "
             "the journal is complete: make room and run again"
         ) from error
-    return summary
-
-
-def final_lines(folder: RunFolder, summary: Summary) -> list[str]:
-    """What a terminal shows of a finished run."""
-    notes = json.loads(folder.environment.read_text(encoding="utf-8"))["notes"]
-    calls = summary.calls
-    asked = f"{calls['asked']} prompts asked, {calls['answered']} answered"
-    return [
-        f"run {folder.run_id}: {asked}; {calls['reused']} answers reused",
-        *summary_lines(summary, read_results(folder.results), notes),
+    asked = f"{summary.calls['asked']} prompts asked, {summary.calls['answered']} answered"
+    lines = [
+        f"run {folder.run_id}: {asked}; {summary.calls['reused']} answers reused",
+        *summary_lines(summary, reading.findings, environment["notes"]),
         f"report: {shown_path(folder.html)}",
     ]
+    return FinishedRun(summary, tuple(lines))
+
+
+class _Reading:
+    """One pass over the results, for all that is to be known of them."""
+
+    def __init__(self) -> None:
+        self.findings = Findings()
+        self.prompts = hashlib.sha256()
+        """Over every prompt in the order of the results, each followed by a NUL byte."""
+
+    def of(self, results: Path) -> Iterator[Result]:
+        for result in read_results(results):
+            self.findings.add(result)
+            for pair in result.pairs:
+                for prompt in pair.prompts:
+                    self.prompts.update(prompt.encode("utf-8", "surrogatepass") + b"\0")
+            yield result
 
 
 def check_writable(target: Path) -> None:
@@ -117,15 +138,6 @@ def _environment(folder: RunFolder) -> dict[str, Any]:
         if path != folder.environment:
             path.unlink()
     return environment
-
-
-def _sha256_of_prompts(results: Path) -> str:
-    digest = hashlib.sha256()
-    for result in read_results(results):
-        for pair in result.pairs:
-            for prompt in pair.prompts:
-                digest.update(prompt.encode("utf-8", "surrogatepass") + b"\0")
-    return digest.hexdigest()
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
