@@ -24,8 +24,9 @@ def test_items_have_readable_ids_without_brackets(
 def test_collecting_asks_nothing_and_leaves_nothing(
     pytester: pytest.Pytester, case_file: Path
 ) -> None:
-    pytester.runpytest("--fairness", "--collect-only")
+    result = pytester.runpytest("--fairness", "--collect-only")
 
+    result.stdout.fnmatch_lines(["fairness: 24 items, at most 48 prompts to 2 models"])
     assert not (pytester.path / ".caffe").exists()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from inspect import isroutine
 from pathlib import Path
 from typing import Any
@@ -190,6 +190,15 @@ class FairnessSession:
         if getattr(self._config.option, "numprocesses", None):
             line += "; one process waits for models faster than several: -n 0"
         return line
+
+    def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> str | None:
+        """How much the selected items would ask at most, also with `--collect-only`."""
+        ours = [item for item in items if isinstance(item, FairnessItem)]
+        if not ours:
+            return None
+        models = len({item.procedure.model.alias for item in ours})
+        known = "model" if models == 1 else "models"
+        return f"fairness: {len(ours)} items, at most {2 * len(ours)} prompts to {models} {known}"
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """The table by bias type, which groups failed and why, and where the report is."""
