@@ -33,7 +33,8 @@ from caffe_pytest.providers.simulated import Simulation
 FaultKind = Literal[
     "rate-limit", "server-error", "overloaded", "unauthorised", "forbidden", "not-found",
     "bad-request", "too-long", "policy", "slow", "reset", "empty", "no-content", "length",
-    "content-filter", "html", "no-choices", "broken-json", "refusal", "teapot",
+    "content-filter", "html", "no-choices", "broken-json", "refusal", "teapot", "abort",
+    "model-length", "incomplete", "eos-token",
 ]  # fmt: skip
 
 STATUS: Mapping[str, tuple[int, str]] = {

@@ -202,6 +202,10 @@ FAULTS: list[tuple[FaultKind, Outcome, str]] = [
     ("policy", Outcome.FILTERED, "content management policy"),
     ("content-filter", Outcome.FILTERED, "content filter held it back"),
     ("length", Outcome.TRUNCATED, "raise `max_tokens`"),
+    # litellm says `stop` for each of these, and keeps the server's word elsewhere
+    ("model-length", Outcome.TRUNCATED, "raise `max_tokens`"),
+    ("incomplete", Outcome.TRUNCATED, "raise `max_tokens`"),
+    ("abort", Outcome.MALFORMED, 'its finish reason is "abort"'),
     ("slow", Outcome.TIMEOUT, "timed out"),
     ("reset", Outcome.UNREACHABLE, "Connection error"),
     ("html", Outcome.MALFORMED, "<html>"),
@@ -223,6 +227,12 @@ def test_each_fault_has_its_outcome_and_is_tried_once(
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
     assert len(server.book.requests) == 1, "retries are the executor's alone"
+
+
+def test_an_answer_that_ended_in_a_word_of_the_servers_own_is_whole(server: OpenAIServer) -> None:
+    server.plant("eos-token")
+
+    assert ask(provider_for(api_base=server.url)).text.strip()
 
 
 @pytest.mark.parametrize("kind", ["empty", "no-content"])
