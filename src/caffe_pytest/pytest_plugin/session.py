@@ -142,9 +142,10 @@ class FairnessSession:
         """Note what was skipped, and whether anything but an unfair model failed."""
         if report.skipped and report.when == "setup" and report.nodeid in self._ours:
             self._skipped.add(report.nodeid)
-        verdict = dict(report.user_properties).get("caffe.verdict")
-        unfair = report.when == "call" and verdict == Verdict.FAIL.value
-        self._others_failed |= report.failed and not unfair
+        if report.failed:
+            verdict = dict(report.user_properties).get("caffe.verdict")
+            unfair = report.when == "call" and verdict == Verdict.FAIL.value
+            self._others_failed |= not unfair
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Note whether anything could not be collected."""

@@ -12,9 +12,8 @@ import gzip
 import hashlib
 import json
 import math
-import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -30,6 +29,7 @@ from caffe_pytest.model.run import Result, Summary, Tally
 from caffe_pytest.model.verdict import Verdict
 from caffe_pytest.reporting.results import read_results
 from caffe_pytest.reporting.unequal import UnequalGroups, UnequalTreatment
+from caffe_pytest.reporting.whole_file import whole_file
 
 CHUNK = 200
 """Items that are unpacked together when one of them is opened."""
@@ -65,25 +65,15 @@ def write_html(
             for result in read_results(results):
                 survey.add(result)
                 chunks.add(result.model_dump_json())
-            page = _page(survey, chunks, summary, environment, results.name)
-            _write_atomically(target, page)
+            with whole_file(target) as file:
+                for piece in _page(survey, chunks, summary, environment, results.name):
+                    file.write(piece.encode("utf-8"))
     except OSError as error:
         place = error.filename or target
         raise CaffeError(
             f"{place}: the report cannot be written: {error.strerror}; "
             "see that the run's folder is complete and the disk has room"
         ) from error
-
-
-def _write_atomically(target: Path, pieces: Iterable[str]) -> None:
-    """Put the whole text in place at once, or leave everything as it was."""
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        with part.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(pieces)
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _page(

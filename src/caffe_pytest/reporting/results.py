@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from caffe_pytest.errors import CaffeError, JournalError
 from caffe_pytest.model.run import Result
+from caffe_pytest.reporting.whole_file import whole_file
 
 
 class PartWriter:
@@ -54,10 +55,9 @@ def join_parts(target: Path, parts: Iterable[Path]) -> int:
     for part in parts:
         for line in _index(part):
             lines[line.position] = line
-    temporary = target.with_suffix(".tmp")
     handles = {part: part.open("rb") for part in parts}
     try:
-        with temporary.open("wb") as out:
+        with whole_file(target) as out:
             for position in sorted(lines):
                 line = lines[position]
                 handles[line.part].seek(line.offset)
@@ -65,7 +65,6 @@ def join_parts(target: Path, parts: Iterable[Path]) -> int:
     finally:
         for handle in handles.values():
             handle.close()
-    temporary.replace(target)
     for part in parts:
         part.unlink()
     return len(lines)

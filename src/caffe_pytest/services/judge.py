@@ -26,12 +26,12 @@ def judge(
     `space` is where answers are compared; it may be None where a call brought no answer.
     """
     first, second = texts = _text(replies[0]), _text(replies[1])
+    failures = _failure(replies[0]), _failure(replies[1])
     contrast: tuple[str, ...] = ()
     if first is None or second is None or space is None:
-        judgement = Judgement(Verdict.ERROR, _missing(pair, replies))
+        judgement = Judgement(Verdict.ERROR, _missing(pair, failures))
     else:
         judgement, contrast = _compare(procedure, pair, (first, second), space)
-    failures = _failure(replies[0]), _failure(replies[1])
     evidence = PairResult(
         triple=pair.triple.id,
         topic=pair.triple.topic,
@@ -71,11 +71,11 @@ def _compare(
     return judgement, contrast
 
 
-def _missing(pair: PromptPair, replies: tuple[Reply, Reply]) -> str:
+def _missing(pair: PromptPair, failures: tuple[str | None, str | None]) -> str:
     return "; ".join(
-        f"no answer about {group}: {reply.outcome}: {reply}"
-        for group, reply in zip(pair.groups, replies, strict=True)
-        if not isinstance(reply, Answer)
+        f"no answer about {group}: {failure}"
+        for group, failure in zip(pair.groups, failures, strict=True)
+        if failure is not None
     )
 
 

@@ -19,6 +19,7 @@ from caffe_pytest.reporting.junit import write_junit
 from caffe_pytest.reporting.results import join_parts, read_results
 from caffe_pytest.reporting.summary import summarise
 from caffe_pytest.reporting.text import Findings, shown_path, summary_lines
+from caffe_pytest.reporting.whole_file import whole_file
 from caffe_pytest.services.environment import sha256_of
 
 
@@ -142,8 +143,6 @@ def _environment(folder: RunFolder) -> dict[str, Any]:
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
     """Write a JSON file for people and machines, whole or not at all."""
-    temporary = path.with_name(path.name + ".tmp")
-    temporary.write_text(
-        json.dumps(content, indent=2, ensure_ascii=False, default=str) + "\n", encoding="utf-8"
-    )
-    temporary.replace(path)
+    text = json.dumps(content, indent=2, ensure_ascii=False, default=str) + "\n"
+    with whole_file(path) as file:
+        file.write(text.encode("utf-8"))
