@@ -2,6 +2,7 @@
 
     CaffeError
     ├── ProblemsFound      a user's files are wrong: all problems of them at once
+    ├── WrongParameter     a model cannot understand a parameter of the test case
     ├── ProviderError      a call to a model brought no answer
     ├── JournalError       the journal cannot be written or read
     └── DamagedArtefact    a shipped file is not the one this version was released with
@@ -44,6 +45,15 @@ class ProblemsFound(CaffeError):  # noqa: N818 - says what was found
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(sorted(set(problems)))
         super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+class WrongParameter(CaffeError):  # noqa: N818 - says what was found
+    """A model cannot understand a parameter; the message is "cause; remedy"."""
+
+    def __init__(self, parameter: str, message: str) -> None:
+        super().__init__(message)
+        self.parameter = parameter
+        """Its name among the parameters of the test case, so that its line can be told."""
 
 
 class ProviderError(CaffeError):

@@ -46,7 +46,7 @@ class Provider(Protocol):
         """Refuse, before anything is asked, what the model cannot understand.
 
         Raises:
-            CaffeError: "cause; remedy".
+            WrongParameter: naming the parameter, with "cause; remedy".
         """
 
     async def ask(self, request: Request, *, timeout: float) -> Answer:

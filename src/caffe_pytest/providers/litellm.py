@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
-from caffe_pytest.errors import CaffeError, ProviderError
+from caffe_pytest.errors import ProviderError, WrongParameter
 from caffe_pytest.extensions import ANY_MODEL
 from caffe_pytest.hookspecs import ProviderFactory, hookimpl
 from caffe_pytest.model.answer import Answer, Outcome, Request
@@ -97,16 +97,17 @@ class LiteLLMProvider:
         """Pass any parameter on, but for those that the test case has a field of its own for.
 
         Raises:
-            CaffeError: naming the parameter.
+            WrongParameter: for the first of them.
         """
         for name in sorted(OWN_FIELDS.keys() & parameters.keys()):
-            raise CaffeError(f"parameter {name} cannot stand here; {OWN_FIELDS[name]}")
+            message = f"parameter {name} cannot stand here; {OWN_FIELDS[name]}"
+            raise WrongParameter(name, message)
         for name, value in parameters.items():
             try:
                 json.dumps(value)
             except TypeError as error:
                 cause = f"parameter {name} cannot be sent: {error}"
-                raise CaffeError(f"{cause}; put the value in quotes") from error
+                raise WrongParameter(name, f"{cause}; put the value in quotes") from error
 
     async def ask(self, request: Request, *, timeout: float) -> Answer:
         """Send the messages; see `Provider.ask`."""

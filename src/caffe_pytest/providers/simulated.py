@@ -24,7 +24,7 @@ from typing import Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from caffe_pytest.errors import CaffeError, did_you_mean
+from caffe_pytest.errors import CaffeError, WrongParameter, did_you_mean
 from caffe_pytest.hookspecs import ProviderFactory, hookimpl
 from caffe_pytest.model.answer import Answer, Message, Request
 from caffe_pytest.model.test_case import ModelUnderTest
@@ -88,7 +88,7 @@ class SimulatedProvider:
         }  # fmt: skip
 
     def check_parameters(self, parameters: Mapping[str, Any]) -> None:
-        """Refuse values that plant nothing sensible; raises CaffeError."""
+        """Refuse values that plant nothing sensible; raises WrongParameter."""
         try:
             Planted.model_validate_json(json.dumps(dict(parameters)))
         except ValidationError as error:
@@ -100,7 +100,8 @@ class SimulatedProvider:
             else:
                 what = detail["msg"][:1].lower() + detail["msg"][1:]
                 remedy = "docs/models.md lists the parameters of simulated models"
-            raise CaffeError(f"parameter {name}: {what}; {remedy}") from error
+            message = f"parameter {name}: {what}; {remedy}"
+            raise WrongParameter(str(detail["loc"][0]), message) from error
 
     async def ask(self, request: Request, *, timeout: float) -> Answer:  # noqa: ARG002
         """The simulated answer; it takes no time and never fails."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from caffe_pytest.design.intent import Intent, load_intent
 from caffe_pytest.design.pairs import PairDesign, PairSlot, design_pairs, make_pair, per_triple
-from caffe_pytest.errors import CaffeError, Problem, ProblemsFound, did_you_mean
+from caffe_pytest.errors import CaffeError, Problem, ProblemsFound, WrongParameter, did_you_mean
 from caffe_pytest.extensions import Extensions
 from caffe_pytest.hookspecs import Provider, SimilarityMetric
 from caffe_pytest.knowledge.find import find_base, known_names
@@ -252,18 +252,16 @@ class _CasePlanner:
                 provider.check_parameters(environment.parameters_for(model))
             except CaffeError as error:
                 cause, _, remedy = str(error).partition("; ")
-                place = self._place_of_parameter(index, cause) or ("environment", "models", index)
+                place: tuple[str | int, ...] = ("environment", "models", index)
+                if isinstance(error, WrongParameter):
+                    place = self._place_of_parameter(index, error.parameter) or place
                 self._complain(place, cause, remedy or "correct it")
             else:
                 providers[model.alias] = provider
         return providers
 
-    def _place_of_parameter(self, index: int, cause: str) -> tuple[str | int, ...] | None:
-        """Where the parameter stands that a provider complains of, for all models or for one."""
-        words = cause.split(maxsplit=2)
-        if len(words) < 2 or words[0] != "parameter":
-            return None
-        name = words[1].rstrip(":").partition(".")[0]
+    def _place_of_parameter(self, index: int, name: str) -> tuple[str | int, ...] | None:
+        """Where a parameter stands: for one model, or for all of them."""
         environment = self._case.environment
         if name in environment.models[index].parameters:
             return ("environment", "models", index, "parameters", name)
