@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -16,6 +15,8 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from caffe_pytest.errors import DamagedArtefact
+from caffe_pytest.metrics.bag_of_words import count_terms, has_words, slices
+from caffe_pytest.metrics.cosine import cosines, dot
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,12 +33,8 @@ REFERENCE = "lsa-en-1.npz"
 REFERENCE_SHA256 = "beacccb87d4088bdb86df652520cc4df1df34fdbf39c5119e7b8463b58c7434e"
 """SHA-256 of the shipped space, 64 hexadecimal digits."""
 
-_WORD = re.compile(r"(?u)\b\w\w+\b")
-"""`token_pattern` of scikit-learn's `TfidfVectorizer()`; applied to the lower-cased text."""
-_VANISHED = 1e-18
-"""Squared length, of at most 1, below which an embedding is rounding noise of the SVD."""
-_PAIRS_AT_ONCE = 8192
-"""Bounds the memory of a comparison: 2 x 8192 x 300 numbers are 39 MB."""
+_TEXTS_AT_ONCE = 256
+"""Texts whose terms are counted together: bounds the memory beside the embeddings."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,7 +77,7 @@ class LsaSpace:
         """
         if dimensions < 1:
             raise ValueError(f"an LSA space needs at least 1 dimension, not {dimensions}")
-        if not any(_WORD.search(text.lower()) for text in texts):
+        if not has_words(texts):
             raise ValueError(
                 f"an LSA space cannot be fitted on {len(texts)} texts without a single word of two "
                 "or more letters"
@@ -107,8 +104,8 @@ class LsaSpace:
         import numpy as np
 
         rows = np.zeros((len(texts), self.dimensions))
-        for row, text in zip(rows, texts, strict=True):
-            self._embed_into(row, text)
+        for part in slices(len(texts), _TEXTS_AT_ONCE):
+            self._embed_into(rows[part], texts[part])
         return rows
 
     def similarity(self, first: Sequence[str], second: Sequence[str]) -> NDArray[np.float64]:
@@ -121,50 +118,26 @@ class LsaSpace:
 
         Raises ValueError where `first` and `second` are not of one length.
         """
-        if len(first) != len(second):
-            raise ValueError(f"{len(first)} texts cannot be paired with {len(second)}")
+        return cosines(first, second, self.embed)
+
+    def _embed_into(self, rows: NDArray[np.float64], texts: Sequence[str]) -> None:
+        """Write the embeddings of `texts` into `rows`, (n, k), which are zero."""
         import numpy as np
 
-        # A run repeats many texts (refusals, counterfactuals of one prompt): embed each once.
-        place: dict[str, int] = {}
-        left = np.array([place.setdefault(text, len(place)) for text in first], dtype=np.intp)
-        right = np.array([place.setdefault(text, len(place)) for text in second], dtype=np.intp)
-        rows = self.embed(tuple(place))
-        squares = _dot(rows, rows)
-
-        products = np.empty(len(first))
-        for start in range(0, len(first), _PAIRS_AT_ONCE):
-            part = slice(start, start + _PAIRS_AT_ONCE)
-            products[part] = _dot(rows[left[part]], rows[right[part]])
-        # One root of the product, not a product of roots: where both squares and the product are
-        # the same number, its root is exact and the cosine is 1, not a neighbour of it.
-        comparable = (squares[left] > _VANISHED) & (squares[right] > _VANISHED)
-        lengths = np.sqrt(squares[left] * squares[right])
-        cosines = np.full(len(first), np.nan)
-        np.divide(products, lengths, out=cosines, where=comparable)
-        cosines[(left == right) & (squares[left] > 0)] = 1.0
-        np.clip(cosines, -1.0, 1.0, out=cosines)
-        return cosines
-
-    def _embed_into(self, row: NDArray[np.float64], text: str) -> None:
-        """Write the embedding of `text` into `row`, (k,), which is zero."""
-        import numpy as np
-
-        counts: dict[int, int] = {}
-        known = self.terms.get
-        for word in _WORD.findall(text.lower()):
-            column = known(word)
-            if column is not None:
-                counts[column] = counts.get(column, 0) + 1
-        if not counts:
-            return
-        # Sorted: two texts with the same words in another order get the same bits.
-        columns = np.array(sorted(counts), dtype=np.intp)
-        weights = np.array([counts[column] for column in columns.tolist()]) * self.idf[columns]
-        weights *= self.scale[columns] / np.sqrt(_dot(weights, weights))
-        # Not a matrix product: BLAS orders a sum by the shape of the batch and by the machine.
-        # Reducing over the first axis adds whole rows one after the other, everywhere.
-        np.add.reduce(self.components[columns] * weights[:, None], axis=0, out=row)
+        bags = count_terms(texts, self.terms)
+        weights = bags.counts * self.idf[bags.columns]
+        scale = self.scale[bags.columns]
+        starts = bags.starts.tolist()
+        for row, start, end in zip(rows, starts[:-1], starts[1:], strict=True):
+            if start == end:
+                continue
+            weight = weights[start:end]
+            weight *= scale[start:end] / np.sqrt(dot(weight, weight))
+            # Not a matrix product: BLAS orders a sum by the shape of the batch and by the machine,
+            # and scipy's sparse one rounds once or twice a term, as its compiler liked. Reducing
+            # over the first axis adds whole rows one after the other, everywhere.
+            terms = self.components[bags.columns[start:end]]
+            np.add.reduce(terms * weight[:, None], axis=0, out=row)
 
 
 @cache
@@ -222,9 +195,3 @@ def _right_singular_vectors(weights: Any, dimensions: int, seed: int) -> NDArray
     with np.errstate(divide="ignore", invalid="ignore"):
         svd = TruncatedSVD(dimensions, random_state=seed).fit(weights)
     return np.ascontiguousarray(svd.components_.T, dtype=np.float64)
-
-
-def _dot(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Products summed over the last axis, in an order that does not depend on the other axes."""
-    product: NDArray[np.float64] = (first * second).sum(axis=-1)
-    return product

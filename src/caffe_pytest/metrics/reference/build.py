@@ -1,6 +1,7 @@
-"""Builds the reference space of the metric `lsa` from WordNet and the State of the Union addresses.
+"""Builds the reference spaces of `lsa` and `lda` from WordNet and the State of the Union addresses.
 
     python -m caffe_pytest.metrics.reference.build --corpus DIRECTORY --out lsa-en-1.npz
+    python -m caffe_pytest.metrics.reference.build --space lda --corpus DIRECTORY --out lda-en-1.npz
 
 README.md beside this file says what the directory holds, and why the space is built like this.
 """
@@ -23,6 +24,8 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from caffe_pytest.metrics.lda import LdaSpace
+
 DIMENSIONS = 300
 SEED = 42
 RARE = 4
@@ -31,6 +34,10 @@ STEP = 0.002
 """Width of a step of the components, in the units of the singular vectors."""
 STEPS = (3, 127)
 """Fewest and most steps from 0 to the largest component of a term; an int8 holds 127."""
+
+LOG_STEP = 0.06
+"""Width of a step of `words` of an LDA space, in natural logarithms: 255 steps are 1 : 4,000,000,
+beyond which a topic has no part in a term."""
 
 PARTS_OF_SPEECH = {"noun": "n", "verb": "v", "adj": "a", "adv": "r"}
 THINGS = frozenset({"05", "06", "13", "15", "17", "20", "25", "27"})
@@ -172,13 +179,32 @@ def build(texts: Sequence[str]) -> bytes:
     )
 
 
+def build_lda(texts: Sequence[str], *, rare: int = RARE) -> bytes:
+    """The bytes of the LDA artefact for a corpus, as `build`.
+
+    Only the ratios of a term's topics count, so the largest becomes 1 and needs no scale.
+    """
+    space = LdaSpace.fit_gensim(texts, seed=SEED, rare=rare)
+    below = np.log(space.words.max(axis=1, keepdims=True) / space.words)
+    terms = sorted(space.terms, key=space.terms.__getitem__)
+    return archive(
+        {
+            "terms": np.frombuffer("\n".join(terms).encode(), dtype=np.uint8),
+            "step": np.array(LOG_STEP),
+            "steps_below_largest": np.minimum(np.rint(below / LOG_STEP), 255).astype(np.uint8),
+        }
+    )
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Build the artefact, write it, and say its size and SHA-256."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--corpus", type=Path, required=True, help="directory, see README.md")
     parser.add_argument("--out", type=Path, required=True, help="the .npz to write")
+    parser.add_argument("--space", choices=("lsa", "lda"), default="lsa")
     options = parser.parse_args(arguments)
-    content = build(documents(options.corpus))
+    texts = documents(options.corpus)
+    content = build_lda(texts) if options.space == "lda" else build(texts)
     options.out.write_bytes(content)
     digest = hashlib.sha256(content).hexdigest()
     sys.stdout.write(f"{options.out}: {len(content)} bytes, sha256 {digest}\n")
