@@ -14,7 +14,7 @@ import pluggy
 
 from caffe_pytest import hookspecs
 from caffe_pytest.errors import CaffeError
-from caffe_pytest.hookspecs import ProviderFactory, SimilarityMetric
+from caffe_pytest.hookspecs import Metric, ProviderFactory
 
 T = TypeVar("T")
 
@@ -37,7 +37,7 @@ class Extensions:
     """All that is registered, by name."""
 
     providers: dict[str, ProviderFactory] = field(default_factory=dict)
-    metrics: dict[str, SimilarityMetric] = field(default_factory=dict)
+    metrics: dict[str, Metric] = field(default_factory=dict)
     intents: list[Path] = field(default_factory=list)
     knowledge_bases: dict[str, Path] = field(default_factory=dict)
 

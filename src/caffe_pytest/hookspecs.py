@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import pluggy
 
@@ -78,6 +78,29 @@ class SimilarityMetric:
     """The frozen space."""
     fit: Callable[[Sequence[str]], Space]
     """A space fitted on these texts; raises ValueError where they do not suffice."""
+    with_encoder: Callable[[str], SimilarityMetric] | None = None
+    """The same metric with another encoder, by name or folder; None where it has none."""
+
+
+@dataclass(frozen=True)
+class AnswerMeasure:
+    """Says one number about each answer."""
+
+    name: str
+    version: str
+    """Changes whenever the same answer would get another number."""
+    measure: Callable[[Sequence[str]], numpy.ndarray]
+    """(n,) of n answers; NaN where it says nothing about one. Groups are masked before."""
+    margin: float
+    """The difference between two groups that is called fair where a test case says nothing."""
+    scale: Literal["share", "number", "relative"]
+    """How the difference is told: of shares of answers, in the measure's own unit, or as a share of
+    the mean of both groups."""
+    of_refusals: bool = False
+    """Whether answers that decline the request are measured too."""
+
+
+Metric = SimilarityMetric | AnswerMeasure
 
 
 ProviderFactory = Callable[[ModelUnderTest, KnowledgeBase], Provider]
@@ -95,7 +118,7 @@ class CaffeSpec:
         """
 
     @hookspec
-    def register_metrics(self, register: Callable[[SimilarityMetric], None]) -> None:
+    def register_metrics(self, register: Callable[[Metric], None]) -> None:
         """Call `register(metric)` for each metric that `expected_fairness` may name."""
 
     @hookspec

@@ -234,7 +234,7 @@ from caffe_pytest.extensions import load_extensions
 from caffe_pytest.services.plan import Planner
 path = Path(sys.argv[1])
 for procedure in Planner(load_extensions()).plan_file(path, path.name)[0].procedures():
-    print(procedure.nodeid, *procedure.pair().prompts, sep="|")
+    print(procedure.nodeid, *procedure.pairs()[0].prompts, sep="|")
 """
 
 

@@ -84,7 +84,7 @@ def carry_out(
     run = Run(folder, procedures, **given)
     try:
         for procedure in procedures[:only]:
-            run.judge(procedure, run.ask(procedure))
+            run.carry_out(procedure)
     finally:
         run.close()
     summary = finish(folder).summary
@@ -99,7 +99,7 @@ def test_a_run_that_stops_at_its_first_item_has_asked_little_more(tmp_path: Path
     procedures, provider = scripted(write_case(tmp_path, prompts=many), after(0.02))
     run = Run(RunFolder(tmp_path / "out", "r1"), procedures, concurrency=8)
 
-    run.judge(procedures[0], run.ask(procedures[0]))
+    run.carry_out(procedures[0])
     run.close()
 
     assert len(procedures) >= 500
@@ -108,7 +108,7 @@ def test_a_run_that_stops_at_its_first_item_has_asked_little_more(tmp_path: Path
 
 def test_a_slow_call_at_the_head_does_not_stop_the_others(tmp_path: Path) -> None:
     procedures = procedures_of(write_case(tmp_path))
-    head = procedures[0].pair().prompts[0]
+    head = procedures[0].pairs()[0].prompts[0]
 
     async def slow_at_the_head(prompt: str, attempt: int) -> Answer:
         return await after(0.7 if prompt == head else 0)(prompt, attempt)
@@ -116,7 +116,7 @@ def test_a_slow_call_at_the_head_does_not_stop_the_others(tmp_path: Path) -> Non
     procedures, provider = scripted(tmp_path / "case.fairness.yaml", slow_at_the_head)
     run = Run(RunFolder(tmp_path / "out", "r1"), procedures, concurrency=4)
 
-    run.ask(procedures[0])
+    run.carry_out(procedures[0])
     run.close()
 
     assert provider.asked.total() > 3 * 8, "three windows of twice the concurrency"
@@ -131,7 +131,7 @@ def test_prompts_shared_by_items_are_asked_once(tmp_path: Path) -> None:
 
 
 def procedures_again(procedures: list[Procedure]) -> list[Procedure]:
-    return [Procedure(one.plan, one.model, one.slot) for one in procedures]
+    return [Procedure(one.plan, one.model, one.name, one.slots) for one in procedures]
 
 
 def test_a_second_run_asks_nothing(tmp_path: Path) -> None:
@@ -263,7 +263,7 @@ def test_a_provider_that_cannot_close_costs_no_result(
     folder = RunFolder(tmp_path, "r1")
     run = Run(folder, procedures)
     for procedure in procedures:
-        run.judge(procedure, run.ask(procedure))
+        run.carry_out(procedure)
     close = run._executor.close
 
     def closes_badly() -> None:

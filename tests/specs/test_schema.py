@@ -121,7 +121,6 @@ BAD_DOCUMENTS = {
     "turn-of-spaces": context("{history: [{user: ' '}]}"),
     "history-as-mapping": context("{history: {user: a}}"),
     "gate-above-one": GOOD + "gate: {max_fail_rate: 1.1}\n",
-    "gate-empty": GOOD + "gate: {}\n",
 }
 
 BEYOND_A_SCHEMA = {

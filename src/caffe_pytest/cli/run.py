@@ -117,7 +117,7 @@ def _carry_out(run: Run, procedures: Sequence[Procedure]) -> bool:
         task = progress.add_task("", total=len(procedures), counts="")
         try:
             for procedure in procedures:
-                result = run.judge(procedure, run.ask(procedure))
+                result = run.carry_out(procedure)
                 counts[result.verdict] += 1
                 shown = "  ".join(
                     f"{number} {verdict}" for verdict, number in counts.items() if number

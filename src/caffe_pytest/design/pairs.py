@@ -103,6 +103,8 @@ def _shuffled(length: int, salt: str) -> tuple[int, ...]:
 def _counts(
     triples: Sequence[Triple], intent: Intent, prompts: Prompts
 ) -> tuple[dict[str, int], int]:
+    if prompts.at_least is not None:
+        return _spread(triples, intent, prompts.at_least, prompts.seed), 0
     if prompts.plateau is None:
         number = per_triple(intent, prompts)
         return {triple.id: number for triple in triples}, 0
@@ -113,6 +115,34 @@ def _counts(
         counts[triple.id] = found.prompts
         not_reached += not found.reached
     return counts, not_reached
+
+
+def _spread(triples: Sequence[Triple], intent: Intent, at_least: int, seed: int) -> dict[str, int]:
+    """So many prompt pairs for each bias type, or all there are, evenly over its triples.
+
+    Where there are more triples than pairs, the seed chooses.
+    """
+    counts = {}
+    for bias_type, of_type in _by_bias_type(triples).items():
+        size = min(at_least, len(of_type) * len(intent.file.templates))
+        each, more = divmod(size, len(of_type))
+        for rank, place in enumerate(_shuffled(len(of_type), f"{seed}\0{bias_type}")):
+            counts[of_type[place].id] = each + (rank < more)
+    return counts
+
+
+def _by_bias_type(triples: Sequence[Triple]) -> dict[str, list[Triple]]:
+    groups: dict[str, list[Triple]] = {}
+    for triple in triples:
+        groups.setdefault(triple.bias_type, []).append(triple)
+    return groups
+
+
+def smallest_pool(triples: Sequence[Triple], intent: Intent) -> tuple[str, int]:
+    """The bias type that can have the fewest prompt pairs, and how many that are."""
+    sizes = {bias_type: len(of_type) for bias_type, of_type in _by_bias_type(triples).items()}
+    bias_type = min(sizes, key=lambda name: sizes[name])
+    return bias_type, sizes[bias_type] * len(intent.file.templates)
 
 
 def per_triple(intent: Intent, prompts: Prompts) -> int:

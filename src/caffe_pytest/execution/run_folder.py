@@ -67,6 +67,11 @@ class RunFolder:
         """Held by the worker that asks for all."""
         return self.path / "ask.lock"
 
+    @property
+    def pools(self) -> Path:
+        """Results of all pools, for the workers that did not judge them."""
+        return self.path / "pools.part"
+
     def _own(self, stem: str, suffix: str) -> Path:
         return self.path / (f"{stem}.{self.worker}{suffix}" if self.worker else stem + suffix)
 

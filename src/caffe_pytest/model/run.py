@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -31,8 +31,68 @@ class PairResult(Record):
     """Where the answers stand in the journal."""
     differences: tuple[str, ...] = ()
     """What differs between the two answers, in sentences for a reader."""
+    repetition: int = 0
+    """How often both prompts had been asked before."""
+    masked: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    """Mentions of the groups that were masked in either answer before it was compared."""
+    mostly_masked: tuple[bool, bool] = (False, False)
+    """Whether masking took so much of an answer that little is left to compare."""
     score: float | None
+    verdict: Verdict | None
+    """None where the item is a pool: the verdict is about all its pairs together."""
+
+
+class Phrase(Record):
+    """A word or phrase that stands in answers about one group more than about the other."""
+
+    text: str
+    shares: tuple[float, float]
+    """Of the answers about either group that hold it."""
+    found: bool
+    """Whether it alone is more than chance, however many phrases were looked at."""
+
+
+class Finding(Record):
+    """One question asked of a pool: how far the groups differ, and whether by chance."""
+
+    question: str
+    """`semantic`, `refusal`, `length`, ..."""
+    metric: str
+    """Name and version of what measured it."""
+    levels: tuple[float | None, float | None]
+    """Mean of either group; for a similarity, within the groups and across them."""
+    difference: float | None
+    """Disadvantaged less advantaged group; for a similarity, within less across."""
+    interval: tuple[float, float] | None
+    """95 % interval of the difference."""
+    margin: float
+    """The difference still called fair."""
+    scale: Literal["number", "share", "relative"]
+    """`share`: of answers, 0..1; `relative`: the difference is a share of the mean of both groups,
+    and the levels are not; `number`: in the metric's own unit."""
+    p_value: float | None
+    """Corrected for the questions asked of this pool."""
+    p_adjusted: float | None
+    """Corrected for the pools of the run as well."""
     verdict: Verdict
+    compared: int
+    """Prompt pairs that the question could be asked of."""
+    more_prompts: int | None = None
+    """About how many further prompt pairs would settle what is inconclusive; None = not known."""
+    phrases: tuple[Phrase, ...] = ()
+
+
+class Control(Record):
+    """The same prompt against itself: what fails here is noise."""
+
+    failed: int
+    judged: int
+    p_value: float | None = None
+    """Of a pool whose repetitions were compared as if they were groups."""
+    scores: tuple[float, ...] = ()
+    """Of a prompt pair: the first answer to each prompt against the second."""
+    keys: tuple[str, ...] = ()
+    """Where the second answers stand in the journal."""
 
 
 class Result(Record):
@@ -52,14 +112,28 @@ class Result(Record):
     oracle: str
     metric: str
     space: str
-    threshold: float
-    """Expected fairness level."""
-    score: float | None
-    """Actual fairness level; null where there is none."""
+    threshold: float | None = None
+    """Expected fairness level of the similarity oracle."""
+    score: float | None = None
+    """Actual fairness level of the similarity oracle; null where there is none."""
+    gap: float | None = None
+    """Of a pool: the difference that decided; its interval and p-values follow."""
+    interval: tuple[float, float] | None = None
+    p_value: float | None = None
+    p_adjusted: float | None = None
+    findings: tuple[Finding, ...] = ()
+    """Every question that was asked of a pool, the failing ones first."""
+    control: Control | None = None
+    groups: tuple[str, str] | None = None
+    """None where the item is about several pairs of groups."""
+    topic: str | None = None
+    """None where the item is about several topics."""
     verdict: Verdict
     reason: str
     n: int
     """Prompt pairs that were judged."""
+    n_answers: int = 0
+    """Answers that were judged."""
     pairs: tuple[PairResult, ...]
 
 
@@ -70,6 +144,10 @@ class Tally(Record):
     verdicts: dict[Verdict, int]
     fail_rate: float | None
     """Failed items over judged items (pass and fail); null where none was judged."""
+    control_rate: float | None = None
+    """Failed over judged controls: the fail rate of a model that treats all groups alike."""
+    controls: int = 0
+    """Controls judged."""
     asr: float | None
     """Attack success rate: share of judged pairs below the threshold."""
     mean: float | None
@@ -85,6 +163,7 @@ class GateResult(Record):
     max_fail_rate: float
     fail_rate: float | None
     held: bool
+    inconclusive_allowed: bool = False
 
 
 class Summary(Record):
@@ -104,6 +183,9 @@ class Summary(Record):
     failures: dict[str, int]
     """Calls without an answer, by outcome."""
     gates: tuple[GateResult, ...]
+    control_alarm: bool = False
+    """True where pools' controls fail more often than chance explains: no verdict of the gap oracle
+    in this run can be trusted."""
     calls: dict[str, int]
     """`asked`: prompts sent to a model in this run, however often; `answered`: those of them that
     brought an answer; `reused`: answers taken from the journal of an earlier run."""
@@ -111,11 +193,14 @@ class Summary(Record):
     @property
     def green(self) -> bool:
         """Whether every planned item was judged, and none failed that no gate tolerates."""
-        total = self.total.verdicts
-        unjudged = total[Verdict.ERROR] or total[Verdict.INCONCLUSIVE]
         held = {gate.case for gate in self.gates if gate.held}
+        open_allowed = {gate.case for gate in self.gates if gate.inconclusive_allowed}
         failed = {case for case, tally in self.by_case.items() if tally.verdicts[Verdict.FAIL]}
-        return self.complete and not unjudged and failed <= held
+        undecided = {
+            case for case, tally in self.by_case.items() if tally.verdicts[Verdict.INCONCLUSIVE]
+        }
+        judged = self.complete and not self.total.verdicts[Verdict.ERROR]
+        return judged and not self.control_alarm and failed <= held and undecided <= open_allowed
 
     def as_json(self) -> dict[str, Any]:
         """The plain content, ready to be written."""

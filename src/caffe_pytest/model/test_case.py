@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from itertools import combinations
 from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
     BaseModel,
     ConfigDict,
+    Discriminator,
     Field,
     GetJsonSchemaHandler,
     StringConstraints,
+    Tag,
     field_validator,
     model_validator,
 )
@@ -22,6 +25,7 @@ from caffe_pytest.model.triple import Name, NotBlank, Text, as_name
 
 Prose = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1), NotBlank]
 Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
+Margin = Annotated[float, Field(ge=0.0, le=2.0, allow_inf_nan=False)]
 ADDRESS = r"^https?://[^\s/@?#]+(/[^\s@?#]*)?$"
 EnvironmentVariable = Annotated[str, StringConstraints(pattern=r"^env:[A-Za-z_][A-Za-z0-9_]*$")]
 
@@ -123,10 +127,15 @@ class Sample(Part):
     """The same seed takes the same sample."""
 
 
+_NUMBERS = ("per_triple", "plateau", "at_least")
+
+
 class Prompts(Part):
     """Test data: which triples, and how many prompt pairs from each."""
 
-    model_config = ConfigDict(json_schema_extra=_not_both("per_triple", "plateau"))
+    model_config = ConfigDict(
+        json_schema_extra={"allOf": [_not_both(*pair) for pair in combinations(_NUMBERS, 2)]}
+    )
 
     knowledge_base: Text
     """Name of a knowledge base, or path of a CSV or YAML file of triples."""
@@ -142,6 +151,9 @@ class Prompts(Part):
     """Where prompts come from: the templates of the intent."""
     per_triple: Annotated[int, Field(ge=1, le=1000)] | None = None
     """Prompt pairs for a triple; left out = 12 (CAFFE, section 6.1), or all templates if fewer."""
+    at_least: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    """Instead of `per_triple`: prompt pairs for each bias type, spread over as many triples as
+    there are. The gap oracle takes 48 where nothing is said."""
     plateau: Plateau | None = None
     """Instead of `per_triple`: as many prompts as bring something new."""
     sample: Sample | None = None
@@ -149,13 +161,19 @@ class Prompts(Part):
     seed: int = 0
     """Order of templates and choice of triples."""
 
+    @property
+    def says_how_many(self) -> list[str]:
+        """Which rules for the number of prompt pairs are given; one at most."""
+        return [name for name in _NUMBERS if getattr(self, name) is not None]
+
     @model_validator(mode="after")
     def _one_rule_for_the_number(self) -> Prompts:
-        if self.per_triple is not None and self.plateau is not None:
+        said = self.says_how_many
+        if len(said) > 1:
             raise PydanticCustomError(
                 "either_or",
-                "`per_triple` and `plateau` exclude each other; keep one of them",
-                {"at": ("plateau",)},
+                "`{first}` and `{second}` exclude each other; keep one of them",
+                {"first": said[0], "second": said[1], "at": (said[1],)},
             )
         return self
 
@@ -163,8 +181,12 @@ class Prompts(Part):
 class Similarity(Part):
     """Expected fairness level of the similarity oracle: one item a pair, the paper's verdict."""
 
+    oracle: Literal["similarity"] = "similarity"
     metric: Name = "lsa"
     """How the two answers are compared."""
+    encoder: Text | None = None
+    """Name or folder of the encoder, for metrics that have one (`bert`,
+    `sentence-transformers`)."""
     threshold: Share
     """PASS from this similarity on."""
     space: Literal["reference", "run"] = "reference"
@@ -206,6 +228,60 @@ class ModelUnderTest(Part):
         return {"anyOf": [short, handler(core_schema)]}
 
 
+POOLED = ("max_gap", "max_difference", "level", "semantic", "judge")
+"""Keys that only the gap oracle has."""
+_POOLED_SCHEMA: list[Any] = [
+    *({"required": [key]} for key in ("oracle", *POOLED)),
+    {"properties": {"metric": {"const": "panel"}}},
+]
+
+
+class Gap(Part):
+    """Expected fairness level of the gap oracle: one item a pool of prompt pairs.
+
+    A pool is what one model answers to the prompts of one test case about one bias type.
+    """
+
+    model_config = ConfigDict(json_schema_extra={"anyOf": _POOLED_SCHEMA})
+
+    oracle: Literal["gap"] = "gap"
+    metric: Name = "panel"
+    """`panel` asks of the answers whether they differ in similarity, refusals, length, tone and
+    wording; any other metric asks one question."""
+    max_gap: Margin | None = None
+    """Margin of the similarity gap: the difference still called fair."""
+    max_difference: dict[Name, Margin] = Field(default_factory=dict)
+    """Margins of the other questions, by metric, e.g. `{refusal: 0.05}`."""
+    level: Annotated[float, Field(ge=0.0001, le=0.5)] = 0.05
+    """False alarm rate, over all pools of the run."""
+    semantic: Name = "lsa"
+    """The panel's measure of similarity."""
+    encoder: Text | None = None
+    """Name or folder of the encoder, for metrics that have one (`bert`,
+    `sentence-transformers`)."""
+    judge: ModelUnderTest | None = None
+    """Model that compares two answers, for `metric: judge`."""
+
+
+def _oracle(value: Any) -> str:
+    """A pool has a gap, a pair a threshold; `oracle` may say it outright."""
+    if isinstance(value, Similarity | Gap):
+        return value.oracle
+    if not isinstance(value, dict):
+        return "similarity"
+    if value.get("oracle") in ("similarity", "gap"):
+        return str(value["oracle"])
+    if "threshold" in value or "space" in value:
+        return "similarity"
+    pooled = value.get("metric", "panel") == "panel" or any(key in value for key in POOLED)
+    return "gap" if pooled else "similarity"
+
+
+ExpectedFairness = Annotated[
+    Annotated[Similarity, Tag("similarity")] | Annotated[Gap, Tag("gap")], Discriminator(_oracle)
+]
+
+
 class Environment(Part):
     """Test environment: the models and their parameters."""
 
@@ -220,6 +296,10 @@ class Environment(Part):
     """Any further parameter of the provider, passed through."""
     timeout: Annotated[float, Field(gt=0.0, le=3600.0)] = 60.0
     """Seconds for one attempt."""
+    repeats: Annotated[int, Field(ge=1, le=1000)] | None = None
+    """How often each prompt is asked. The gap oracle needs 2 or more, and takes 2 where nothing is
+    said. With the similarity oracle a second time is the control: the same prompt against itself.
+    """
 
     @field_validator("models")
     @classmethod
@@ -248,8 +328,10 @@ class Environment(Part):
 class Gate(Part):
     """When the items of this test case together turn the run red."""
 
-    max_fail_rate: Share
+    max_fail_rate: Share = 0.0
     """Share of judged items that may fail without failing the run. Errors always fail it."""
+    inconclusive: Literal["fail", "warn"] = "fail"
+    """Whether items that the answers do not decide fail the run, or are only told."""
 
 
 class CounterfactualTestCase(Part):
@@ -264,9 +346,26 @@ class CounterfactualTestCase(Part):
     """Prompt intent: a built-in one, or the path of an intent file of your own (`*.yaml`)."""
     context: Context = Context()
     prompts: Prompts
-    expected_fairness: Similarity
+    expected_fairness: ExpectedFairness
     environment: Environment
     gate: Gate | None = None
+
+    @property
+    def repeats(self) -> int:
+        """How often each prompt is asked."""
+        pooled = self.expected_fairness.oracle == "gap"
+        return self.environment.repeats or (2 if pooled else 1)
+
+    @model_validator(mode="after")
+    def _enough_repeats(self) -> CounterfactualTestCase:
+        if self.expected_fairness.oracle == "gap" and self.repeats < 2:
+            raise PydanticCustomError(
+                "repeats",
+                "the gap oracle asks each prompt twice or more, to tell a difference from noise; "
+                "give 2 or more, or a `threshold` for one verdict a pair",
+                {"at": ("environment", "repeats")},
+            )
+        return self
 
 
 TestCase = CounterfactualTestCase

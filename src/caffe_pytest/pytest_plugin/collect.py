@@ -11,7 +11,7 @@ from caffe_pytest.errors import CaffeError
 from caffe_pytest.model.test_case import ModelUnderTest
 from caffe_pytest.pytest_plugin.item import FairnessItem
 from caffe_pytest.reporting.text import shown_path
-from caffe_pytest.services.plan import CasePlan, Procedure
+from caffe_pytest.services.plan import CasePlan
 
 if TYPE_CHECKING:
     from caffe_pytest.pytest_plugin.session import FairnessSession
@@ -56,21 +56,22 @@ class ModelNode(pytest.Collector):
     model: ModelUnderTest
 
     def collect(self) -> Iterable[FairnessItem]:
-        """One item for each prompt pair. Prompts are not rendered here: names suffice."""
+        """One item for each prompt pair, or pool. Prompts are not rendered here: names suffice."""
         marks: dict[tuple[str, str], pytest.MarkDecorator] = {}
-        for slot in self.plan.design.slots:
-            triple = slot.triple
-            kind = (triple.bias_type, triple.topic)
+        for procedure in self.plan.procedures_for(self.model):
+            pooled = self.plan.metric is None
+            topic = "*" if pooled else procedure.slots[0].triple.topic
+            kind = (procedure.bias_type, topic)
             if kind not in marks:
                 marks[kind] = pytest.mark.fairness(
                     case=self.plan.case.id,
                     model=self.model.alias,
                     intent=self.plan.intent.name,
-                    bias_type=triple.bias_type,
-                    topic=triple.topic,
+                    bias_type=procedure.bias_type,
+                    topic=topic,
                 )
-            item = FairnessItem.from_parent(self, name=slot.name)
-            item.procedure = Procedure(self.plan, self.model, slot)
+            item = FairnessItem.from_parent(self, name=procedure.name)
+            item.procedure = procedure
             item.own_markers.append(marks[kind].mark)
             item.keywords["fairness"] = marks[kind]
             yield item

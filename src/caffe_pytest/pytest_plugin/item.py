@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class FairnessItem(pytest.Item):
-    """A prompt pair, asked of one model."""
+    """A prompt pair, or a pool of them, asked of one model."""
 
     procedure: Procedure
     _result: Result | None = None
@@ -40,7 +40,7 @@ class FairnessItem(pytest.Item):
             return
         run = self.fairness.run
         try:
-            result = run.judge(self.procedure, run.ask(self.procedure))
+            result = run.carry_out(self.procedure)
         except JournalError as error:
             pytest.exit(printable(str(error)), returncode=pytest.ExitCode.INTERNAL_ERROR)
         except CaffeError as error:
@@ -54,8 +54,13 @@ class FairnessItem(pytest.Item):
     def runtest(self) -> None:
         """Decide; raises UnfairnessFound where the answers fail the expected level."""
         result, self._result = self._result, None
-        if result is not None and result.verdict is not Verdict.PASS:
-            raise UnfairnessFound(result)
+        if result is None or result.verdict is Verdict.PASS:
+            return
+        gate = self.procedure.plan.case.gate
+        told = gate is not None and gate.inconclusive == "warn"
+        if result.verdict is Verdict.INCONCLUSIVE and told:
+            pytest.skip(printable(f"inconclusive: {result.reason}"))
+        raise UnfairnessFound(result)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """What a reader sees of a failure: located, with both answers and what differs."""

@@ -172,11 +172,13 @@ class FairnessSession:
         session.exitstatus = self._status(self._done.summary, exitstatus)
 
     def _status(self, summary: Summary, exitstatus: int) -> int:
-        """Green where nothing but tolerated items failed; never green where items are missing.
+        """Green where nothing but tolerated items failed; never where items are missing, or where
+        no verdict can be trusted.
 
         An item that fails as it was marked to (`xfail`) is pytest's to forgive.
         """
-        if exitstatus == pytest.ExitCode.OK and not summary.complete:
+        unsound = not summary.complete or summary.control_alarm
+        if exitstatus == pytest.ExitCode.OK and unsound:
             return pytest.ExitCode.TESTS_FAILED
         tolerable = summary.green and not self._others_failed
         if exitstatus == pytest.ExitCode.TESTS_FAILED and tolerable:
@@ -199,7 +201,8 @@ class FairnessSession:
             return None
         models = len({item.procedure.model.alias for item in ours})
         known = "model" if models == 1 else "models"
-        return f"fairness: {len(ours)} items, at most {2 * len(ours)} prompts to {models} {known}"
+        prompts = sum(item.procedure.prompts for item in ours)
+        return f"fairness: {len(ours)} items, at most {prompts} prompts to {models} {known}"
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """The table by bias type, which groups failed and why, and where the report is."""

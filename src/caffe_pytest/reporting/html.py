@@ -233,9 +233,10 @@ class _Histogram:
     """Scores below 0 or above 1; they are counted in the outermost bins."""
 
     def add(self, result: Result) -> None:
-        self.thresholds.add(result.threshold)
+        if result.threshold is not None:
+            self.thresholds.add(result.threshold)
         for pair in result.pairs:
-            if pair.score is not None and math.isfinite(pair.score):
+            if pair.verdict is not None and pair.score is not None and math.isfinite(pair.score):
                 self.outside += not 0 <= pair.score <= 1
                 self.bins[min(max(int(pair.score * BINS), 0), BINS - 1)][pair.verdict] += 1
 

@@ -6,9 +6,12 @@ import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from caffe_pytest.model.run import GateResult, Result, Summary, Tally
+from caffe_pytest.model.test_case import Gate
 from caffe_pytest.model.verdict import Verdict
+from caffe_pytest.oracles import gap
 
 ROUNDED_TO = 6
 
@@ -20,11 +23,17 @@ class _Count:
     verdicts: Counter[Verdict] = field(default_factory=Counter)
     pairs: Counter[Verdict] = field(default_factory=Counter)
     scores: list[float] = field(default_factory=list)
+    controls: int = 0
+    controls_failed: int = 0
 
     def add(self, result: Result) -> None:
         self.verdicts[result.verdict] += 1
+        if result.control is not None:
+            self.controls += result.control.judged
+            self.controls_failed += result.control.failed
         for pair in result.pairs:
-            self.pairs[pair.verdict] += 1
+            if pair.verdict is not None:
+                self.pairs[pair.verdict] += 1
             if pair.score is not None:
                 self.scores.append(pair.score)
 
@@ -34,6 +43,8 @@ class _Count:
             items=self.verdicts.total(),
             verdicts={verdict: self.verdicts[verdict] for verdict in Verdict},
             fail_rate=fail_rate(self.verdicts),
+            control_rate=_rounded(self.controls_failed / self.controls) if self.controls else None,
+            controls=self.controls,
             asr=fail_rate(self.pairs),
             mean=_rounded(statistics.fmean(scores)) if scores else None,
             median=_rounded(statistics.median(scores)) if scores else None,
@@ -55,11 +66,11 @@ def summarise(
     results: Iterable[Result],
     *,
     planned: int,
-    gates: Mapping[str, float],
+    gates: Mapping[str, Mapping[str, Any]],
     calls: Mapping[str, int],
     failures: Mapping[str, int],
 ) -> Summary:
-    """The summary over results; `gates` has the allowed fail rate by test case."""
+    """The summary over results; `gates` has the content of each test case's gate."""
     views: dict[str, Callable[[Result], str]] = {
         "bias_type": lambda result: result.bias_type,
         "intent": lambda result: result.intent,
@@ -67,10 +78,12 @@ def summarise(
         "metric": lambda result: result.metric,
         "case": lambda result: result.case,
     }
-    total = _Count()
+    total, pools = _Count(), _Count()
     counts: dict[str, dict[str, _Count]] = {view: {} for view in views}
     for result in results:
         total.add(result)
+        if result.oracle == gap.NAME:
+            pools.add(result)
         for view, value_of in views.items():
             counts[view].setdefault(value_of(result), _Count()).add(result)
     tallies = {
@@ -89,21 +102,27 @@ def summarise(
         by_case=tallies["case"],
         failures=dict(failures),
         gates=tuple(
-            _gate(case, allowed, counts["case"].get(case), complete)
-            for case, allowed in sorted(gates.items())
+            _gate(case, Gate.model_validate(gate), counts["case"].get(case), complete)
+            for case, gate in sorted(gates.items())
         ),
+        control_alarm=gap.control_alarm(pools.controls_failed, pools.controls),
         calls=dict(calls),
     )
 
 
-def _gate(case: str, allowed: float, count: _Count | None, complete: bool) -> GateResult:
-    """A gate holds over judged items alone: none may be missing, in error or inconclusive."""
+def _gate(case: str, gate: Gate, count: _Count | None, complete: bool) -> GateResult:
+    """A gate holds over judged items alone: none may be missing, or in error.
+
+    Inconclusive items are only told of where the gate says so.
+    """
     verdicts = count.verdicts if count is not None else Counter()
     judged = sum(verdicts[verdict] for verdict in JUDGED)
-    settled = complete and judged > 0 and judged == verdicts.total()
+    told = verdicts[Verdict.INCONCLUSIVE] if gate.inconclusive == "warn" else 0
+    settled = complete and judged + told > 0 and judged + told == verdicts.total()
     return GateResult(
         case=case,
-        max_fail_rate=allowed,
+        max_fail_rate=gate.max_fail_rate,
         fail_rate=fail_rate(verdicts),
-        held=settled and verdicts[Verdict.FAIL] <= allowed * judged,
+        held=settled and verdicts[Verdict.FAIL] <= gate.max_fail_rate * judged,
+        inconclusive_allowed=gate.inconclusive == "warn",
     )

@@ -10,6 +10,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from caffe_pytest.model.test_case import Similarity
 from caffe_pytest.services.plan import CasePlan
 from caffe_pytest.version import __version__
 
@@ -36,7 +37,7 @@ def describe_environment(plans: Sequence[CasePlan]) -> dict[str, Any]:
         "metrics": _metrics(plans),
         "notes": [note for plan in plans for note in plan.notes],
         "gates": {
-            plan.case.id: plan.case.gate.max_fail_rate
+            plan.case.id: plan.case.gate.model_dump()
             for plan in plans
             if plan.case.gate is not None
         },
@@ -54,9 +55,15 @@ def _versions() -> list[tuple[str, str]]:
 
 
 def _metrics(plans: Sequence[CasePlan]) -> list[dict[str, str]]:
-    used = {
-        (plan.metric.name, plan.metric.version, plan.case.expected_fairness.space) for plan in plans
-    }
+    """Name, version and space of what the oracles measured with."""
+    used: set[tuple[str, str, str]] = set()
+    for plan in plans:
+        expected = plan.case.expected_fairness
+        if plan.metric is not None and isinstance(expected, Similarity):
+            used.add((plan.metric.name, plan.metric.version, expected.space))
+        for asked in plan.asked:
+            name, _, version = asked.version.partition(" ")
+            used.add((name, version, "reference"))
     return [
         {"name": name, "version": version, "space": space} for name, version, space in sorted(used)
     ]
@@ -79,6 +86,8 @@ def _case(plan: CasePlan) -> dict[str, Any]:
             "sha256": base.sha256,
         },
         "pairs": len(plan.design.slots),
+        "repeats": case.repeats,
+        "pools": {name: len(slots) for name, slots in plan.items} if plan.asked else None,
         "seeds": _seeds(plan),
         "expected_fairness": case.expected_fairness.model_dump(),
         "models": [

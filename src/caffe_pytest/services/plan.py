@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from caffe_pytest.design.intent import Intent, load_intent
-from caffe_pytest.design.pairs import PairDesign, PairSlot, design_pairs, make_pair, per_triple
+from caffe_pytest.design.pairs import (
+    PairDesign,
+    PairSlot,
+    design_pairs,
+    make_pair,
+    per_triple,
+    smallest_pool,
+)
 from caffe_pytest.errors import CaffeError, Problem, ProblemsFound, WrongParameter, did_you_mean
 from caffe_pytest.extensions import Extensions
 from caffe_pytest.hookspecs import Provider, SimilarityMetric
@@ -16,13 +25,24 @@ from caffe_pytest.knowledge.load import load_base
 from caffe_pytest.knowledge.selection import matches, select
 from caffe_pytest.model.answer import Message
 from caffe_pytest.model.prompt_pair import PromptPair
-from caffe_pytest.model.test_case import ModelUnderTest, TestCase
+from caffe_pytest.model.test_case import Gap, ModelUnderTest, Prompts, Similarity, TestCase
 from caffe_pytest.model.triple import KnowledgeBase, Triple
 from caffe_pytest.reporting.text import shown_path
+from caffe_pytest.services.criteria import (
+    NOT_MEASURES,
+    Asked,
+    CriteriaError,
+    criteria,
+    with_encoder,
+)
 from caffe_pytest.specs.loader import LoadedCase, read_cases
 from caffe_pytest.specs.yaml_document import first_file
 
 INTENT_SUFFIXES = (".yaml", ".yml")
+POOL = 48
+"""Prompt pairs of a pool, where a test case says nothing."""
+SMALL_POOL = 24
+"""Below that, two answers to a prompt find less than two thirds of real differences."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +52,12 @@ class CasePlan:
     loaded: LoadedCase
     base: KnowledgeBase
     intent: Intent
-    metric: SimilarityMetric
+    metric: SimilarityMetric | None
+    """What the similarity oracle compares with; None where the gap oracle decides."""
+    asked: tuple[Asked, ...]
+    """What the gap oracle asks of each pool; none where the similarity oracle decides."""
+    judge: Provider | None
+    """The model that compares answers, where one is asked for."""
     design: PairDesign
     providers: dict[str, Provider]
     """By alias of the model."""
@@ -56,34 +81,58 @@ class CasePlan:
         """1-based line of the test case's identifier."""
         return self.loaded.source.line(("id",))
 
+    @cached_property
+    def items(self) -> tuple[tuple[str, tuple[PairSlot, ...]], ...]:
+        """Name and prompt pairs of what a verdict is about: each pair, or each pool of pairs."""
+        if self.metric is not None:
+            return tuple((slot.name, (slot,)) for slot in self.design.slots)
+        pools: dict[str, list[PairSlot]] = {}
+        for slot in self.design.slots:
+            pools.setdefault(slot.triple.bias_type, []).append(slot)
+        return tuple((bias_type, tuple(slots)) for bias_type, slots in pools.items())
+
+    def procedures_for(self, model: ModelUnderTest) -> Iterator[Procedure]:
+        """What is to be carried out with a model."""
+        for name, slots in self.items:
+            yield Procedure(self, model, name, slots)
+
     def procedures(self) -> Iterator[Procedure]:
         """What is to be carried out, model by model."""
         for model in self.case.environment.models:
-            for slot in self.design.slots:
-                yield Procedure(self, model, slot)
+            yield from self.procedures_for(model)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Procedure:
-    """The steps behind one item: ask one model both prompts of a pair, compare, decide."""
+    """The steps behind one item: ask one model all prompts of it, compare, decide."""
 
     plan: CasePlan
     model: ModelUnderTest
-    slot: PairSlot
-
-    @property
-    def name(self) -> str:
-        """Unique in its test case and model."""
-        return self.slot.name
+    name: str
+    """Unique in its test case and model."""
+    slots: tuple[PairSlot, ...]
+    """The prompt pairs; a single one where the similarity oracle decides."""
 
     @property
     def nodeid(self) -> str:
         """Unique in the session, stable from one to the next."""
-        return f"{self.plan.file}::{self.plan.case.id}::{self.model.alias}::{self.slot.name}"
+        return f"{self.plan.file}::{self.plan.case.id}::{self.model.alias}::{self.name}"
 
-    def pair(self) -> PromptPair:
+    @property
+    def bias_type(self) -> str:
+        """Of all its triples."""
+        return self.slots[0].triple.bias_type
+
+    @property
+    def prompts(self) -> int:
+        """How many prompts are sent at most; a judge is asked of each two answers twice."""
+        asked = 2 * len(self.slots) * self.plan.case.repeats
+        return asked if self.plan.judge is None else 2 * asked
+
+    def pairs(self) -> list[PromptPair]:
         """The prompts; raises NotCounterfactual where a template depends on the group."""
-        return make_pair(self.slot, self.plan.intent, self.plan.case.prompts.seed)
+        intent, seed = self.plan.intent, self.plan.case.prompts.seed
+        return [make_pair(slot, intent, seed) for slot in self.slots]
 
 
 class Planner:
@@ -170,15 +219,16 @@ class _CasePlanner:
 
     def plan(self) -> CasePlan:
         self._check_identifier()
-        intent, base, metric = self._intent(), self._base(), self._metric()
+        intent, base = self._intent(), self._base()
+        metric, asked = self._metric(), self._asked(intent)
         providers = self._providers(base) if base is not None else {}
+        judge = self._judge(base) if base is not None else None
         triples = self._triples(base) if base is not None else []
-        if intent is not None:
-            self._check_number(intent)
-        if self._problems or intent is None or base is None or metric is None:
+        prompts = self._prompts(triples, intent)
+        if self._problems or intent is None or base is None:
             raise ProblemsFound(self._problems)
         try:
-            design = design_pairs(triples, intent, self._case.prompts)
+            design = design_pairs(triples, intent, prompts)
         except CaffeError as error:  # a plateau is found by rendering the templates
             raise ProblemsFound([problem_of_intent(self._loaded, error)]) from error
         return CasePlan(
@@ -186,6 +236,8 @@ class _CasePlanner:
             base=base,
             intent=intent,
             metric=metric,
+            asked=asked,
+            judge=judge,
             design=design,
             providers=providers,
             opening=_opening(self._case),
@@ -235,12 +287,75 @@ class _CasePlanner:
             return None
 
     def _metric(self) -> SimilarityMetric | None:
-        named = self._case.expected_fairness.metric
-        metric = self._planner.extensions.metrics.get(named)
-        if metric is None:
-            remedy = did_you_mean(named, self._planner.extensions.metrics)
-            self._complain(("expected_fairness", "metric"), f'unknown metric "{named}"', remedy)
-        return metric
+        """What the similarity oracle compares with."""
+        expected = self._case.expected_fairness
+        if not isinstance(expected, Similarity):
+            return None
+        registered = self._planner.extensions.metrics
+        metric = registered.get(expected.metric)
+        place = ("expected_fairness", "metric")
+        if isinstance(metric, SimilarityMetric):
+            try:
+                return with_encoder(metric, expected.encoder)
+            except CriteriaError as error:
+                self._complain_of(error)
+                return None
+        if metric is not None or expected.metric in NOT_MEASURES:
+            cause = f'"{expected.metric}" compares no two answers, and a threshold is about two'
+            self._complain(place, cause, "give `max_difference` instead of `threshold`")
+            return None
+        similar = [name for name, one in registered.items() if isinstance(one, SimilarityMetric)]
+        remedy = did_you_mean(expected.metric, similar)
+        self._complain(place, f'unknown metric "{expected.metric}"', remedy)
+        return None
+
+    def _asked(self, intent: Intent | None) -> tuple[Asked, ...]:
+        """What the gap oracle asks of a pool."""
+        expected = self._case.expected_fairness
+        if not isinstance(expected, Gap) or intent is None:
+            return ()
+        labels = intent.file.labels if intent.file.answer == "label" else ()
+        try:
+            return criteria(expected, self._planner.extensions.metrics, labels)
+        except CriteriaError as error:
+            self._complain_of(error)
+            return ()
+
+    def _complain_of(self, error: CriteriaError) -> None:
+        cause, _, remedy = str(error).partition("; ")
+        self._complain(("expected_fairness", *error.key), cause, remedy or "correct it")
+
+    def _judge(self, base: KnowledgeBase) -> Provider | None:
+        model = getattr(self._case.expected_fairness, "judge", None)
+        if model is None:
+            return None
+        try:
+            provider = self._planner.extensions.provider_factory(model.model)(model, base)
+            provider.check_parameters(model.parameters)
+        except CaffeError as error:
+            cause, _, remedy = str(error).partition("; ")
+            self._complain(("expected_fairness", "judge"), cause, remedy or "correct it")
+            return None
+        return provider
+
+    def _prompts(self, triples: Sequence[Triple], intent: Intent | None) -> Prompts:
+        """How many prompt pairs; a pool has 48 where nothing is said, or all there are."""
+        prompts = self._case.prompts
+        if intent is None:
+            return prompts
+        self._check_number(intent)
+        if isinstance(self._case.expected_fairness, Gap) and not prompts.says_how_many:
+            return prompts.model_copy(update={"at_least": POOL})
+        if prompts.at_least is not None and triples:
+            bias_type, there = smallest_pool(triples, intent)
+            if there < prompts.at_least:
+                cause = (
+                    f"{prompts.at_least} prompt pairs a bias type, and {bias_type} has {there}: "
+                    f"its triples times {len(intent.file.templates)} templates"
+                )
+                remedy = f"choose at most {there}, or widen topics and groups"
+                self._complain(("prompts", "at_least"), cause, remedy)
+        return prompts
 
     def _providers(self, base: KnowledgeBase) -> dict[str, Provider]:
         providers: dict[str, Provider] = {}
@@ -335,7 +450,9 @@ def _opening(case: TestCase) -> tuple[Message, ...]:
 
 
 def _notes(case: TestCase, intent: Intent, design: PairDesign) -> Iterator[str]:
-    if intent.file.answer == "label":
+    if isinstance(case.expected_fairness, Gap):
+        yield from _notes_on_pools(case, design)
+    elif intent.file.answer == "label":
         metric = case.expected_fairness.metric
         yield (
             f"{case.id}: the answers to {intent.name} are labels, and {metric} compares wording: "
@@ -345,4 +462,15 @@ def _notes(case: TestCase, intent: Intent, design: PairDesign) -> Iterator[str]:
         yield (
             f"{case.id}: the vocabulary of {design.plateau_not_reached} triples still grew with "
             "their last prompt"
+        )
+
+
+def _notes_on_pools(case: TestCase, design: PairDesign) -> Iterator[str]:
+    sizes = Counter(slot.triple.bias_type for slot in design.slots)
+    small = {bias_type: size for bias_type, size in sizes.items() if size < SMALL_POOL}
+    if small:
+        bias_type, size = min(small.items(), key=lambda entry: entry[1])
+        yield (
+            f"{case.id}: {len(small)} pools have fewer than {SMALL_POOL} prompt pairs "
+            f"({bias_type}: {size}); they find large differences only"
         )

@@ -5,29 +5,38 @@ Both front doors drive the same object: pytest behind its items, `caffe run` in 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from filelock import FileLock
 
+from caffe_pytest.design.counterfactual import NotCounterfactual
 from caffe_pytest.errors import CaffeError
 from caffe_pytest.execution.executor import Call, Executor, Reply
 from caffe_pytest.execution.journal import Journal
 from caffe_pytest.execution.run_folder import RunFolder
 from caffe_pytest.hookspecs import SimilarityMetric, Space
+from caffe_pytest.metrics.judge import messages, parse, reconcile
+from caffe_pytest.metrics.masking import mask
 from caffe_pytest.model.answer import Answer, Message, Request
 from caffe_pytest.model.prompt_pair import PromptPair
 from caffe_pytest.model.run import Result
+from caffe_pytest.model.test_case import Gap, Similarity
 from caffe_pytest.reporting.results import PartWriter
+from caffe_pytest.reporting.whole_file import whole_file
 from caffe_pytest.services.environment import describe_environment
-from caffe_pytest.services.judge import judge
+from caffe_pytest.services.judge import judge_pair, judge_pool, pool_answers
 from caffe_pytest.services.plan import CasePlan, Procedure
+from caffe_pytest.services.pools import Examined, PoolAnswer, examine_pool, judgeable
 from caffe_pytest.services.report import write_json
 
 if TYPE_CHECKING:
     import numpy
+
+T = TypeVar("T")
 
 DEFAULT_CONCURRENCY = 32
 
@@ -37,8 +46,14 @@ MOST_AHEAD = 10
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    pair: PromptPair
-    calls: tuple[Call, Call]
+    pairs: list[PromptPair]
+    calls: list[Call]
+    """Both prompts of every pair, repetition by repetition, so that a model that changes its ways
+    while it is asked does so for both groups."""
+
+    @property
+    def keys(self) -> list[tuple[str, str]]:
+        return _in_pairs([call.request.key for call in self.calls])
 
 
 class _Void:
@@ -87,7 +102,10 @@ class Run:
         self._executor = Executor(self._journal, concurrency=concurrency)
         self._window = 2 * concurrency
         self._prepared: dict[int, _Prepared] = {}
-        self._spaces: dict[tuple[str, str], Space] = {}
+        self._spaces: dict[tuple[str, str, str], Space] = {}
+        self._pools = [p for p in procedures if p.plan.metric is None]
+        self._examined: dict[int, Examined] = {}
+        self._judged_elsewhere: dict[int, Result] = {}
         self._ahead = 0 if alone else len(procedures)
 
     def announce(self, procedure: Procedure) -> None:
@@ -97,34 +115,135 @@ class Run:
         except CaffeError:
             return  # reported when its turn comes
 
-    def ask(self, procedure: Procedure) -> tuple[Reply, Reply]:
-        """The replies to both prompts; the calls of procedures to come are sent meanwhile.
+    def carry_out(self, procedure: Procedure) -> Result:
+        """Ask, judge, and write the result down; procedures to come are asked ahead meanwhile.
 
         Raises:
             NotCounterfactual: the prompts differ in more than the group.
             JournalError: an answer could not be written down; the run has to stop.
         """
         position = self._positions[id(procedure)]
-        if position in self._judged:  # a rerun, because the first time brought no answer
+        again = position in self._judged  # a rerun, because the first time brought no answer
+        if again:
             self._executor.forget_failures(self._prepare(procedure).calls)
-        self._look_ahead(position)
-        if procedure.plan.case.expected_fairness.space == "run":
-            self._fit(procedure.plan)
-        first, second = self._executor.wait(self._prepare(procedure).calls, meanwhile=self._top_up)
-        return first, second
-
-    def judge(self, procedure: Procedure, replies: tuple[Reply, Reply]) -> Result:
-        """The result of a procedure, written to the run's folder."""
-        prepared = self._prepare(procedure)
-        keys = (prepared.calls[0].request.key, prepared.calls[1].request.key)
-        answered = all(isinstance(reply, Answer) for reply in replies)
-        space = self._space(procedure.plan) if answered else None
-        result = judge(procedure, prepared.pair, keys, replies, space)
-        position = self._positions[id(procedure)]
+        if procedure.plan.metric is None:
+            if again:
+                if self.folder.worker:  # another one may have asked
+                    self._journal.also_read(self.folder.journals_of_this_run())
+                self._examined[position] = self._examine(procedure, again=True)
+                self._judged_elsewhere.pop(position, None)
+            result = self._judge_pool(procedure)
+        else:
+            result = self._judge_pair(procedure, procedure.plan.metric)
         self._parts.write(position, result)
         self._judged.add(position)
         self._prepared.pop(position, None)
         return result
+
+    def _judge_pair(self, procedure: Procedure, metric: SimilarityMetric) -> Result:
+        self._look_ahead(self._positions[id(procedure)])
+        if _space_of(procedure.plan) == "run":
+            self._fit(metric)
+        prepared = self._prepare(procedure)
+        replies = self._replies(prepared.calls)
+        answered = all(isinstance(reply, Answer) for reply in replies[0])
+        space = self._space(procedure.plan, metric) if answered else None
+        return judge_pair(procedure, prepared.pairs[0], prepared.keys, replies, space)
+
+    def _judge_pool(self, procedure: Procedure) -> Result:
+        """A pool's verdict needs the p-values of all pools of the run: the first asks for all."""
+        prepared = self._prepare(procedure)
+        position = self._positions[id(procedure)]
+        if not self._examined and not self._judged_elsewhere:
+            self._examine_all()
+        elsewhere = self._judged_elsewhere.get(position)
+        if elsewhere is not None:
+            return elsewhere
+        others = {
+            at: 1.0 if result.p_value is None else result.p_value
+            for at, result in self._judged_elsewhere.items()
+        }
+        p_values = others | {at: one.p_value for at, one in self._examined.items()}
+        return judge_pool(
+            procedure,
+            prepared.pairs,
+            prepared.keys,
+            self._replies(prepared.calls),
+            self._examined[position],
+            [p_values[at] for at in sorted(p_values)],
+        )
+
+    def _examine_all(self) -> None:
+        """Under pytest-xdist the worker that holds the lock judges for all."""
+        if not self.folder.worker:
+            self._examine_in_turn()
+            return
+        with FileLock(self.folder.lock):
+            if not self.folder.pools.exists():
+                self._journal.also_read(self.folder.journals_of_this_run())
+                self._examine_in_turn()
+                with whole_file(self.folder.pools) as file:
+                    for procedure in self._pools:
+                        if (at := self._positions[id(procedure)]) in self._examined:
+                            result = self._judge_pool(procedure)
+                            file.write(f"{at}\t{result.model_dump_json()}\n".encode())
+                self._examined.clear()
+        for line in self.folder.pools.read_text(encoding="utf-8").splitlines():
+            place, _, content = line.partition("\t")
+            self._judged_elsewhere[int(place)] = Result.model_validate_json(content)
+
+    def _examine_in_turn(self) -> None:
+        """Every pool of the run; the next ones are asked while one is examined."""
+        ahead = iter(self._pools)
+
+        def top_up() -> None:
+            while self._executor.unfinished() < self._window:
+                procedure = next(ahead, None)
+                if procedure is None:
+                    return
+                self.announce(procedure)
+
+        for procedure in self._pools:
+            top_up()
+            with suppress(NotCounterfactual):  # raised again when its turn comes
+                examined = self._examine(procedure, meanwhile=top_up)
+                self._examined[self._positions[id(procedure)]] = examined
+
+    def _examine(
+        self,
+        procedure: Procedure,
+        meanwhile: Callable[[], None] = lambda: None,
+        *,
+        again: bool = False,
+    ) -> Examined:
+        plan, prepared = procedure.plan, self._prepare(procedure)
+        replies = self._replies(prepared.calls, meanwhile)
+        answers = pool_answers(procedure, prepared.pairs, replies)
+        preferences = self._preferences(plan, answers, again) if plan.judge is not None else []
+        expected = plan.case.expected_fairness
+        assert isinstance(expected, Gap)
+        return examine_pool(answers, plan.asked, level=expected.level, preferences=preferences)
+
+    def _preferences(
+        self, plan: CasePlan, answers: Sequence[PoolAnswer], again: bool
+    ) -> list[float]:
+        """What the judge prefers of the two answers at each repetition, asked in both orders."""
+        calls = []
+        for first, second in judgeable(answers):
+            one, other = answers[first], answers[second]
+            calls += [_judge_call(plan, one, other), _judge_call(plan, other, one)]
+        if again:
+            self._executor.forget_failures(calls)
+        choices = [
+            parse(reply.text) if isinstance(reply, Answer) else None
+            for reply in self._executor.wait(calls)
+        ]
+        return [reconcile(*both) for both in _in_pairs(choices)]
+
+    def _replies(
+        self, calls: Sequence[Call], meanwhile: Callable[[], None] | None = None
+    ) -> list[tuple[Reply, Reply]]:
+        return _in_pairs(self._executor.wait(calls, meanwhile=meanwhile or self._top_up))
 
     def close(self) -> None:
         """Stop asking and close the files; what is answered stays in the journal."""
@@ -155,31 +274,31 @@ class Run:
         position = self._positions[id(procedure)]
         known = self._prepared.get(position)
         if known is None:
-            pair = procedure.pair()
-            first, second = (_call(procedure, prompt) for prompt in pair.prompts)
-            known = self._prepared[position] = _Prepared(pair, (first, second))
+            pairs = procedure.pairs()
+            known = self._prepared[position] = _Prepared(pairs, _calls(procedure, pairs))
         return known
 
-    def _space(self, plan: CasePlan) -> Space:
-        key = (plan.metric.name, plan.case.expected_fairness.space)
+    def _space(self, plan: CasePlan, metric: SimilarityMetric) -> Space:
+        key = (metric.name, metric.version, _space_of(plan))
         if key not in self._spaces:
-            self._spaces[key] = _reference_space(plan.metric)
+            self._spaces[key] = _reference_space(metric)
         return self._spaces[key]
 
-    def _fit(self, plan: CasePlan) -> None:
+    def _fit(self, metric: SimilarityMetric) -> None:
         """Fit the space `run` on every answer of the run that is judged in it, once.
 
         Under pytest-xdist every worker needs every answer, whoever runs the item: the worker that
         holds the lock asks for all, the others find them in its journal and fit the same space.
         """
-        key = (plan.metric.name, "run")
+        key = (metric.name, metric.version, "run")
         if key in self._spaces:
             return
         judged_here = [
             procedure
             for procedure in self._procedures
-            if procedure.plan.metric.name == plan.metric.name
-            and procedure.plan.case.expected_fairness.space == "run"
+            if procedure.plan.metric is not None
+            and (procedure.plan.metric.name, procedure.plan.metric.version) == key[:2]
+            and _space_of(procedure.plan) == "run"
         ]
         if self.folder.worker:
             with FileLock(self.folder.lock):
@@ -188,7 +307,7 @@ class Run:
         else:
             texts = self._texts(judged_here)
         try:
-            self._spaces[key] = plan.metric.fit(texts)
+            self._spaces[key] = metric.fit(texts)
         except ValueError:
             self._spaces[key] = _Void()  # the answers do not suffice: no item gets a score
 
@@ -209,13 +328,12 @@ class Run:
         return texts
 
     def _calls(self, procedures: Iterable[Procedure]) -> list[Call]:
+        """The first repetition alone: it is what is judged."""
         calls: list[Call] = []
         for procedure in procedures:
-            try:
-                pair = procedure.pair()
-            except CaffeError:
-                continue  # reported when its turn comes
-            calls += [_call(procedure, prompt) for prompt in pair.prompts]
+            with suppress(NotCounterfactual):  # reported when its turn comes
+                for pair in procedure.pairs():
+                    calls += [_call(procedure, prompt, 0) for prompt in pair.prompts]
         return calls
 
     def _environment(self) -> dict[str, Any]:
@@ -237,7 +355,22 @@ def _reference_space(metric: SimilarityMetric) -> Space:
         raise CaffeError(f"the metric {metric.name} has no reference space: {error!r}") from error
 
 
-def _call(procedure: Procedure, prompt: str) -> Call:
+def _space_of(plan: CasePlan) -> str:
+    expected = plan.case.expected_fairness
+    return expected.space if isinstance(expected, Similarity) else "reference"
+
+
+def _calls(procedure: Procedure, pairs: Sequence[PromptPair]) -> list[Call]:
+    """Both prompts of every pair, repetition by repetition."""
+    return [
+        _call(procedure, prompt, repetition)
+        for repetition in range(procedure.plan.case.repeats)
+        for pair in pairs
+        for prompt in pair.prompts
+    ]
+
+
+def _call(procedure: Procedure, prompt: str, repetition: int) -> Call:
     plan, model = procedure.plan, procedure.model
     provider = plan.providers[model.alias]
     environment = plan.case.environment
@@ -246,5 +379,27 @@ def _call(procedure: Procedure, prompt: str) -> Call:
         model=model.model,
         parameters=environment.parameters_for(model),
         messages=(*plan.opening, Message("user", prompt)),
+        repetition=repetition,
     )
     return Call(provider, request, environment.timeout)
+
+
+def _judge_call(plan: CasePlan, first: PoolAnswer, second: PoolAnswer) -> Call:
+    """Which of two answers to one request is better; the groups are masked."""
+    expected = plan.case.expected_fairness
+    assert isinstance(expected, Gap)
+    assert expected.judge is not None
+    assert plan.judge is not None
+    texts = (first.prompt, first.text or "", second.text or "")
+    prompt, one, other = (masked.text for masked in mask(texts, sorted(first.groups)))
+    request = Request(
+        identity=plan.judge.identity,
+        model=expected.judge.model,
+        parameters={"temperature": 0.0, **expected.judge.parameters},
+        messages=messages(prompt, one, other),
+    )
+    return Call(plan.judge, request, plan.case.environment.timeout)
+
+
+def _in_pairs(values: Sequence[T]) -> list[tuple[T, T]]:
+    return list(zip(values[::2], values[1::2], strict=True))

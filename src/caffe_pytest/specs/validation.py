@@ -37,6 +37,8 @@ _BOUNDS = {
     "less_than_equal": ("le", "at most"),
     "less_than": ("lt", "below"),
 }
+TAGS = ("similarity", "gap")
+"""What pydantic adds to a path to say which oracle's expected fairness it found."""
 SECRET = ("api_key",)
 """Keys whose values no message shows, whatever is wrong with them."""
 _PATTERNS = {
@@ -70,7 +72,8 @@ def _told_apart(error: ValidationError) -> Iterator[ErrorDetails]:
 def _problem(detail: ErrorDetails, document: Document, model: type[BaseModel]) -> Problem:
     cause, remedy = _explain(detail, model)
     at = detail.get("ctx", {}).get("at", ())  # our own checks of a whole say which part it is
-    return document.source.problem((*detail["loc"], *at), cause, remedy)
+    path = [part for part in detail["loc"] if part not in TAGS]
+    return document.source.problem((*path, *at), cause, remedy)
 
 
 def _explain(detail: ErrorDetails, model: type[BaseModel]) -> tuple[str, str]:
@@ -137,14 +140,20 @@ def quoted(value: Any) -> str:
 def known_keys(model: type[BaseModel], path: Sequence[int | str]) -> list[str]:
     """The keys a model knows at `path`, for the remedy of an unknown one."""
     for part in path:
-        if isinstance(part, int):
+        if isinstance(part, int) or part in TAGS:
             continue
         field = model.model_fields.get(part)
-        inner = next(_models_in(field.annotation), None) if field else None
-        if inner is None:
+        inner = list(_models_in(field.annotation)) if field else []
+        if not inner:
             return []
-        model = inner
+        of_oracle = [one for one in inner if _default_oracle(one) in path]
+        model = (of_oracle or inner)[0]
     return list(model.model_fields)
+
+
+def _default_oracle(model: type[BaseModel]) -> str | None:
+    field = model.model_fields.get("oracle")
+    return field.default if field else None
 
 
 def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
