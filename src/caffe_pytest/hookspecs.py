@@ -80,6 +80,9 @@ class SimilarityMetric:
     """A space fitted on these texts; raises ValueError where they do not suffice."""
     with_encoder: Callable[[str], SimilarityMetric] | None = None
     """The same metric with another encoder, by name or folder; None where it has none."""
+    identity: Callable[[], Mapping[str, str]] | None = None
+    """What else decides the scores, such as the sha256 of weights; raises CaffeError where it is not
+    there."""
 
 
 @dataclass(frozen=True)

@@ -39,8 +39,23 @@ def test_the_metric_and_the_knowledge_base_of_the_page_on_extending_work(
     assert result.parseoutcomes()["passed"] >= 4
 
 
-def test_the_provider_of_the_page_on_extending_works(pytester: pytest.Pytester) -> None:
+def test_the_measure_of_the_page_on_extending_works(pytester: pytest.Pytester) -> None:
     pytester.makeconftest(blocks("docs/extending.md", "python")[1])
+    expected = re.findall(r"`expected_fairness: (\{metric: questions.*?\})` uses", extending())
+    case = re.sub(r"expected_fairness: .*", f"expected_fairness: {expected[0]}", CASE)
+    prepare(pytester, case.replace("triples.csv", "products.csv").replace("  per_triple: 4\n", ""))
+
+    result = pytester.runpytest("--fairness", "-k", "gender")
+
+    assert result.parseoutcomes()["passed"] == 2, "no answer asks a question"
+
+
+def extending() -> str:
+    return (ROOT / "docs/extending.md").read_text(encoding="utf-8")
+
+
+def test_the_provider_of_the_page_on_extending_works(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest(blocks("docs/extending.md", "python")[2])
     pytester.makepyfile(
         my_app="""
         __version__ = "1"
@@ -65,7 +80,7 @@ def test_the_test_case_of_the_readme_is_well(tmp_path: Path) -> None:
     loaded = load_cases(path)
     plan = Planner(load_extensions()).plan(loaded[0])
 
-    assert len(plan.design.slots) > 100
+    assert [(name, len(slots)) for name, slots in plan.items] == [("gender", 48)]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

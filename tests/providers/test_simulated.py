@@ -315,3 +315,29 @@ def test_the_provider_says_what_the_simulation_says() -> None:
     answer = asyncio.run(provider.ask(request, timeout=1.0))
 
     assert answer.text == say(text, repetition=3)
+
+
+def test_a_noisy_model_treats_every_group_worse_alike() -> None:
+    """The asked share of answers declines, whichever the group."""
+    declined = [0, 0]
+    for triple in triples()[:60]:
+        for side, group in enumerate((triple.disadvantaged, triple.advantaged)):
+            for repetition in range(4):
+                answer = say(
+                    prompt(triple, group), "noisy", repetition, strength=0.3,
+                    disparities=["refusal"],
+                )  # fmt: skip
+                declined[side] += is_refusal(answer)
+
+    first, second = (count / 240 for count in declined)
+    assert first == pytest.approx(0.3, abs=0.1)
+    assert second == pytest.approx(0.3, abs=0.1)
+
+
+def test_a_noisy_model_varies_more_than_a_fair_one() -> None:
+    text = prompt(triples()[0], triples()[0].disadvantaged)
+
+    def different(model: str) -> int:
+        return len({say(text, model, repetition, strength=0.0) for repetition in range(30)})
+
+    assert different("noisy") > different("fair")

@@ -1,7 +1,8 @@
 """Simulated models: they answer offline, in-process, and their unfairness is known.
 
 `simulated/fair` treats every group alike. `simulated/biased` treats the disadvantaged groups of the
-test case's knowledge base worse, in ways and at a strength that its parameters set. Both vary from
+test case's knowledge base worse, in ways and at a strength that its parameters set.
+`simulated/noisy` does the same things to every group alike: it is bad, and not unfair. All vary from
 one repetition to the next as real models do, the more so the higher the temperature. An answer
 depends on the messages, the parameters and the repetition alone, so that a rerun, another order
 and another machine give the same answers. They are the embedded default, and the ground truth
@@ -34,13 +35,15 @@ PREFIX = "simulated"
 VERSION = 1
 """Changes whenever the same request would get another answer."""
 
-MODELS = ("simulated/fair", "simulated/biased")
+MODELS = ("simulated/fair", "simulated/biased", "simulated/noisy")
 
 Disparity = Literal["refusal", "tone", "omission", "stereotype", "length"]
 DISPARITIES: tuple[Disparity, ...] = ("refusal", "tone", "omission", "stereotype", "length")
 
 REDRAWN_PER_DEGREE = 0.15
 """Share of an answer's choices that temperature 1.0 makes anew in every repetition."""
+NOISIER = 4
+"""Times the choices that `simulated/noisy` makes anew."""
 
 _WORD = re.compile(r"\w+(?:['-]\w+)*")
 _POINTS = 5
@@ -53,7 +56,8 @@ class Planted(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     strength: float = Field(default=0.4, ge=0.0, le=1.0)
-    """Share of the answers about disadvantaged groups that are treated worse."""
+    """Share of the answers that are treated worse: of those about disadvantaged groups, or of all
+    where the model is noisy."""
     disparities: list[Disparity] = Field(default=list(DISPARITIES), min_length=1)
     """In which ways; each treated answer gets one of them."""
     bias_types: list[str] | None = None
@@ -168,13 +172,16 @@ class Simulation:
         parameters: Mapping[str, Any],
         repetition: int = 0,
     ) -> Answer:
-        """The answer of `simulated/fair` or `simulated/biased` to a conversation."""
+        """The answer of a simulated model to a conversation."""
         planted = Planted.model_validate_json(json.dumps(dict(parameters)))
         subject = self._understand(messages[-1].content)
         before = "\0".join(f"{role}:{content}" for role, content in messages[:-1])
         common = _rng(planted.seed, before, subject.masked)
         own = _rng(planted.seed, before, messages[-1].content, str(repetition))
-        speaker = _Speaker(subject, common, own, planted.temperature * REDRAWN_PER_DEGREE)
+        redrawn = planted.temperature * REDRAWN_PER_DEGREE
+        if model.endswith("/noisy"):
+            redrawn = min(1.0, NOISIER * redrawn)
+        speaker = _Speaker(subject, common, own, redrawn)
         disparity = self._disparity(model, subject, planted, own)
         text = speaker.say(messages[-1].content, disparity)
         counts = {
@@ -190,9 +197,8 @@ class Simulation:
         hit = own.random() < planted.strength
         kind = own.choice(planted.disparities)
         chosen = planted.bias_types is None or subject.bias_types & set(planted.bias_types)
-        if model.endswith("/biased") and subject.bias_types and chosen and hit:
-            return kind
-        return None
+        against = model.endswith("/biased") and subject.bias_types and chosen
+        return kind if hit and (against or model.endswith("/noisy")) else None
 
     def _understand(self, prompt: str) -> _Subject:
         words = list(_WORD.finditer(prompt))

@@ -5,16 +5,20 @@ from __future__ import annotations
 import hashlib
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from caffe_pytest.hookspecs import SimilarityMetric
 from caffe_pytest.model.test_case import Similarity
 from caffe_pytest.services.plan import CasePlan
 from caffe_pytest.version import __version__
 
-RELEVANT = ("litellm", "numpy", "scikit-learn", "scipy", "pydantic", "jinja2", "pytest")
+RELEVANT = (
+    "litellm", "numpy", "scikit-learn", "scipy", "gensim", "vaderSentiment", "torch",
+    "transformers", "sentence-transformers", "tokenizers", "pydantic", "jinja2", "pytest",
+)  # fmt: skip
 """Distributions that take part in a verdict."""
 
 
@@ -56,17 +60,22 @@ def _versions() -> list[tuple[str, str]]:
 
 def _metrics(plans: Sequence[CasePlan]) -> list[dict[str, str]]:
     """Name, version and space of what the oracles measured with."""
-    used: set[tuple[str, str, str]] = set()
+    used: dict[tuple[str, str, str], SimilarityMetric | None] = {}
     for plan in plans:
         expected = plan.case.expected_fairness
         if plan.metric is not None and isinstance(expected, Similarity):
-            used.add((plan.metric.name, plan.metric.version, expected.space))
+            used[plan.metric.name, plan.metric.version, expected.space] = plan.metric
         for asked in plan.asked:
             name, _, version = asked.version.partition(" ")
-            used.add((name, version, "reference"))
+            used[name, version, "reference"] = asked.similarity
     return [
-        {"name": name, "version": version, "space": space} for name, version, space in sorted(used)
+        {"name": name, "version": version, "space": space, **_identity(used[name, version, space])}
+        for name, version, space in sorted(used)
     ]
+
+
+def _identity(metric: SimilarityMetric | None) -> Mapping[str, str]:
+    return metric.identity() if metric is not None and metric.identity is not None else {}
 
 
 def _case(plan: CasePlan) -> dict[str, Any]:

@@ -296,7 +296,7 @@ class _CasePlanner:
         place = ("expected_fairness", "metric")
         if isinstance(metric, SimilarityMetric):
             try:
-                return with_encoder(metric, expected.encoder)
+                return with_encoder(metric, self._encoder())
             except CriteriaError as error:
                 self._complain_of(error)
                 return None
@@ -315,11 +315,19 @@ class _CasePlanner:
         if not isinstance(expected, Gap) or intent is None:
             return ()
         labels = intent.file.labels if intent.file.answer == "label" else ()
+        expected = expected.model_copy(update={"encoder": self._encoder()})
         try:
             return criteria(expected, self._planner.extensions.metrics, labels)
         except CriteriaError as error:
             self._complain_of(error)
             return ()
+
+    def _encoder(self) -> str | None:
+        """A folder is looked for from the folder of the test case; any other name is a model's."""
+        named = self._case.expected_fairness.encoder
+        if named is not None and (folder := self._loaded.path.parent / named).is_dir():
+            return str(folder)
+        return named
 
     def _complain_of(self, error: CriteriaError) -> None:
         cause, _, remedy = str(error).partition("; ")
