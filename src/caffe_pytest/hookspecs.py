@@ -97,8 +97,8 @@ class AnswerMeasure:
     margin: float
     """The difference between two groups that is called fair where a test case says nothing."""
     scale: Literal["share", "number", "relative"]
-    """How the difference is told: of shares of answers, in the measure's own unit, or as a share of
-    the mean of both groups."""
+    """How the difference is told: of shares of answers, in the measure's own unit, or as the ratio of
+    the groups' geometric means less one (the measure is then above 0)."""
     of_refusals: bool = False
     """Whether answers that decline the request are measured too."""
 

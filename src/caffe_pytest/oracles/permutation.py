@@ -25,6 +25,8 @@ SEED = 29119
 """Of the random relabellings: the same answers always get the same p-value."""
 MOST_EXACT = 20_000
 """All relabellings are used where there are no more than these."""
+_MOST_NUMBERS = 2_000_000
+"""Drawn at once: bounds the memory."""
 _TOLERANCE = 1e-9
 """Relative; two relabellings whose statistics differ by rounding alone are equally extreme."""
 
@@ -74,9 +76,11 @@ def _relabel(strata: tuple[int, ...], first: tuple[bool, ...], draws: int) -> Re
     for stratum, at in members.items():
         by_shape.setdefault(counts[stratum], []).append(at)
     for (size, chosen), places in by_shape.items():
-        keys = random.random((draws, len(places), size))
-        ranks = keys.argsort(axis=-1).argsort(axis=-1)
-        labels[:, np.array(places)] = ranks < chosen
+        at_once = max(1, _MOST_NUMBERS // (len(places) * size))
+        for start in range(0, draws, at_once):
+            keys = random.random((min(at_once, draws - start), len(places), size))
+            ranks = keys.argsort(axis=-1).argsort(axis=-1)
+            labels[start : start + at_once, np.array(places)] = ranks < chosen
     labels[0] = observed
     return Relabellings(labels, exact=False)
 

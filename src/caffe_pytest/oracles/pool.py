@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
@@ -66,10 +67,10 @@ class Effect:
 
     difference: Numbers
     """(n,): of the prompt pairs that could be compared."""
-    base: Numbers
-    """(n,): what the difference is a share of; ones where it is on its own scale."""
     prompt: NDArray[np.intp]
     """(n,): their numbers."""
+    of_logarithms: bool = False
+    """Whether the differences are of logarithms: they are then told as a ratio less one."""
 
     @property
     def prompts(self) -> int:
@@ -78,9 +79,12 @@ class Effect:
 
     @property
     def estimate(self) -> float:
-        """The difference over all of them; NaN where none could be compared."""
-        total = float(self.base.sum())
-        return float(self.difference.sum()) / total if total else float("nan")
+        """The mean over all of them; NaN where none could be compared."""
+        return self.told(float(self.difference.mean())) if self.prompts else math.nan
+
+    def told(self, mean: float) -> float:
+        """A mean of differences on the scale of the effect."""
+        return math.expm1(mean) if self.of_logarithms else mean
 
 
 def interval(effect: Effect, clusters: NDArray[np.intp]) -> tuple[float, float] | None:
@@ -98,13 +102,12 @@ def interval(effect: Effect, clusters: NDArray[np.intp]) -> tuple[float, float] 
     if count < 2:
         return None
     differences = np.bincount(place, effect.difference, minlength=count)
-    bases = np.bincount(place, effect.base, minlength=count)
+    sizes = np.bincount(place, minlength=count)
     chosen = np.random.default_rng(SEED).integers(0, count, size=(RESAMPLES, count))
-    total = bases[chosen].sum(axis=1)
-    resampled = differences[chosen].sum(axis=1) / np.where(total > 0, total, np.nan)
+    resampled = differences[chosen].sum(axis=1) / sizes[chosen].sum(axis=1)
     tail = (1 - CONFIDENCE) / 2
     expanded = NormalDist().cdf(
         float(np.sqrt(count / (count - 1)) * student.ppf(tail, df=count - 1))
     )
-    low, high = np.nanquantile(resampled, [expanded, 1 - expanded])
-    return float(low), float(high)
+    low, high = np.quantile(resampled, [expanded, 1 - expanded])
+    return effect.told(float(low)), effect.told(float(high))

@@ -10,11 +10,12 @@ like all others, and counts for nothing.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from caffe_pytest.oracles.permutation import extremeness
+from caffe_pytest.oracles.permutation import extremeness, relabel
 from caffe_pytest.oracles.pool import Effect, Pool
 
 if TYPE_CHECKING:
@@ -24,10 +25,15 @@ if TYPE_CHECKING:
     from caffe_pytest.oracles.permutation import Labels, Numbers
 
 AT_ONCE = 1000
-"""Relabellings computed together: bounds the memory."""
-TELLING = 3.0
-"""Standard deviations from which a phrase, found on other triples, is taken as a sign."""
+"""Relabellings computed together, at most: bounds the memory."""
+MOST_NUMBERS = 2_000_000
+"""In any array with a number for each answer and relabelling."""
 FOLDS = 5
+THRESHOLDS = (2.0, 2.5, 3.0, 3.5, 4.0)
+"""Of |z|, from which a phrase may be taken as a sign."""
+TRIALS = 200
+"""Relabellings that tell how many phrases pass a threshold by chance."""
+SURPRISING = 0.05
 
 
 class Question(Protocol):
@@ -52,8 +58,9 @@ class MeanDifference:
 
     values: Numbers
     """(N,), NaN = missing."""
-    relative: bool = False
-    """Whether the difference is told as a share of the mean of both groups."""
+    of_logarithms: bool = False
+    """Whether the values are logarithms: the difference is then told as a ratio less one, and the
+    levels as geometric means."""
 
     def statistic(self, pool: Pool, labels: Labels, strata: NDArray[np.intp]) -> Numbers:  # noqa: ARG002
         """See the class."""
@@ -64,14 +71,12 @@ class MeanDifference:
         return statistic
 
     def effect(self, pool: Pool, labels: Labels) -> Effect:
-        """Differences of means; a share of the mean of both groups where `relative`."""
+        """Differences of means."""
         import numpy as np
 
         first, second = (self._means(pool, side) for side in (labels, ~labels))
         both = np.flatnonzero(~np.isnan(first) & ~np.isnan(second))
-        first, second = first[both], second[both]
-        base = (first + second) / 2 if self.relative else np.ones(len(both))
-        return Effect(first - second, base, both)
+        return Effect((first - second)[both], both, self.of_logarithms)
 
     def levels(self, pool: Pool) -> tuple[float, float]:
         """Mean of either group over the prompt pairs that have both; NaN where there are none."""
@@ -81,7 +86,8 @@ class MeanDifference:
         both = ~np.isnan(first) & ~np.isnan(second)
         if not both.any():
             return np.nan, np.nan
-        return float(first[both].mean()), float(second[both].mean())
+        means = float(first[both].mean()), float(second[both].mean())
+        return (math.exp(means[0]), math.exp(means[1])) if self.of_logarithms else means
 
     def _means(self, pool: Pool, side: Labels) -> Numbers:
         """(P,): of the answers on one side; NaN where a prompt pair has none."""
@@ -113,8 +119,9 @@ class SimilarityGap:
         import numpy as np
 
         parts = []
-        for start in range(0, len(labels), AT_ONCE):
-            gaps = self._gaps(labels[start : start + AT_ONCE])
+        at_once = max(1, min(AT_ONCE, MOST_NUMBERS // max(1, self.places.size)))
+        for start in range(0, len(labels), at_once):
+            gaps = self._gaps(labels[start : start + at_once])
             there = ~np.isnan(gaps)
             parts.append(np.where(there, gaps, 0.0).sum(axis=1) / np.maximum(there.sum(axis=1), 1))
         return np.concatenate(parts)
@@ -125,7 +132,7 @@ class SimilarityGap:
 
         gaps = self._gaps(labels[None, :])[0]
         there = np.flatnonzero(~np.isnan(gaps))
-        return Effect(gaps[there], np.ones(len(there)), there)
+        return Effect(gaps[there], there)
 
     def levels(self, pool: Pool) -> tuple[float, float]:
         """Mean similarity within groups and across them; NaN where nothing is comparable."""
@@ -167,11 +174,13 @@ class PhraseShares:
 
     Each phrase has a score z: the difference of its shares of answers, averaged over prompt pairs,
     over its standard deviation under relabelling. The statistic combines the largest |z| (one
-    telling phrase) with the sum of z^2 (many that each tell a little) by the smaller p-value.
+    telling phrase) with the sum of z^4 (several that each tell a little) by the smaller p-value.
 
-    The effect is honest about having searched: phrases with |z| >= 3 on four fifths of the triples
-    are signs; how much more often than not they tell which of two answers to one prompt, from the
-    last fifth, is about which group (Somers' D, -1..1; 0 = no better than guessing).
+    The effect is honest about having searched: signs are found on four fifths of the triples, and
+    tried on the last: how much more often than not they tell which of two answers to one prompt is
+    about which group (Somers' D, -1..1; 0 = no better than guessing). Signs are the phrases beyond
+    that |z| which more of them pass than relabelling explains; where no number is surprising there
+    are none.
     """
 
     holds: NDArray[np.float32]
@@ -189,7 +198,7 @@ class PhraseShares:
         for start, scores in self._scores(pool, labels, strata):
             part = slice(start, start + len(scores))
             largest[part] = np.abs(scores).max(axis=1)
-            total[part] = np.square(scores).sum(axis=1)
+            total[part] = np.square(np.square(scores)).sum(axis=1)
         smaller: Numbers = np.minimum(extremeness(largest), extremeness(total))
         return -np.log(smaller)
 
@@ -236,19 +245,35 @@ class PhraseShares:
         )
         _, cluster = np.unique(pool.clusters, return_inverse=True)
         fold = (cluster % FOLDS)[pool.prompt]
-        signs = np.zeros(len(labels), dtype=np.float32)
+        signs = np.zeros(len(labels))
         for number in range(FOLDS):
             here = fold == number
             if here.any() and not here.all():
                 others = pool.only(~here)
                 trained = PhraseShares(self.holds[~here], self.there[~here])
-                scores = trained.scores(others, labels[~here], others.prompt)
-                scores[np.abs(scores) < TELLING] = 0.0
-                signs[here] = self.holds[here] @ scores
+                found = trained.signs(others, labels[~here])
+                # rounded: two answers with the same phrases are equal, in whichever order summed
+                signs[here] = np.round(self.holds[here].astype(np.float64) @ found, 6)
         told = np.array([self._told(pool.prompt == prompt, labels, signs) for prompt in both])
-        return Effect(told, np.ones(len(both)), both)
+        return Effect(told, both)
 
-    def _told(self, here: Labels, labels: Labels, signs: NDArray[np.float32]) -> float:
+    def signs(self, pool: Pool, labels: Labels) -> NDArray[np.float32]:
+        """(T,): the scores of the phrases that tell the groups apart; 0 for all others."""
+        import numpy as np
+
+        relabelled = relabel(pool.prompt, labels, draws=TRIALS).labels
+        spread = relabelled[:: max(1, len(relabelled) // TRIALS)][:AT_ONCE]
+        _, scores = next(self._scores(pool, spread, pool.prompt))
+        best, chosen = 0.0, np.inf
+        for threshold in THRESHOLDS:
+            passing = (np.abs(scores) >= threshold).sum(axis=1).astype(np.float64)
+            excess = (passing[0] - passing.mean()) / max(float(passing.std()), 1.0)
+            if excess > best and extremeness(passing)[0] <= SURPRISING:
+                best, chosen = excess, threshold
+        signs: NDArray[np.float32] = np.where(np.abs(scores[0]) >= chosen, scores[0], 0.0)
+        return signs.astype(np.float32)
+
+    def _told(self, here: Labels, labels: Labels, signs: Numbers) -> float:
         """Of pairs of answers to one prompt, how many more are in the right order than not."""
         import numpy as np
 
