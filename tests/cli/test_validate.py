@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from caffe_pytest.cli import NOTHING_TO_RUN, OK, USAGE, main
+from caffe_pytest.oracles.power import detectable
 from tests.specs.bad_files import BAD_FILES, BadFile
 from tests.specs.case_files import GOOD, NAME, with_line, write
 
@@ -76,6 +77,55 @@ def test_a_good_file_is_told_with_its_items_and_models(caffe: Caffe) -> None:
         "FAIR-1: 16 items (recommendation; fair, biased)\n1 test case in 1 file: all well\n",
         "",
     )
+
+
+def test_pools_are_told_with_their_size_and_what_they_find(caffe: Caffe) -> None:
+    text = GOOD.replace("metric: lsa, threshold: 0.8", "metric: panel")
+    write(
+        caffe.folder,
+        text.replace("per_triple: 4", "at_least: 12").replace("fair]", "fair, simulated/biased]"),
+    )
+
+    outcome = caffe.validate(NAME)
+
+    # 5 questions of 2 pools x 2 models: a level of 0.05 / 20
+    found = detectable(12, 2, 0.05 / 20)
+    assert outcome.status == OK
+    assert outcome.out.splitlines()[-3:-1] == [
+        "FAIR-1: 4 items (recommendation; fair, biased)",
+        (
+            "FAIR-1: 2 pools of 12 prompt pairs x 2 answers (96 prompts a model): finds from a gap "
+            f"of {100 * (found.share or 0):.0f} points in refusal, and from {found.mean_in_sd:.1f} "
+            "standard deviations in length or sentiment"
+        ),
+    ]
+
+
+def test_the_smallest_pool_speaks_for_those_of_other_sizes(caffe: Caffe) -> None:
+    text = GOOD.replace("metric: lsa, threshold: 0.8", "metric: refusal")
+    write(caffe.folder, text.replace("lsa", "refusal"))
+    with (caffe.folder / "triples.csv").open("a", encoding="utf-8") as file:
+        file.write("t3,age,cooking,old people,young people\n")
+
+    outcome = caffe.validate(NAME)
+
+    found = detectable(4, 2, 0.05 / 2)
+    assert outcome.out.splitlines()[-3:-1] == [
+        "FAIR-1: 2 items (recommendation; fair)",
+        (
+            "FAIR-1: 2 pools of 4 to 8 prompt pairs x 2 answers (48 prompts a model): finds in the "
+            f"smallest from a gap of {100 * (found.share or 0):.0f} points in refusal"
+        ),
+    ]
+
+
+def test_what_only_answers_can_tell_is_left_to_calibrate(caffe: Caffe) -> None:
+    text = GOOD.replace("metric: lsa, threshold: 0.8", "metric: wording")
+    write(caffe.folder, text.replace("per_triple: 4", "at_least: 12"))
+
+    outcome = caffe.validate(NAME)
+
+    assert outcome.out.splitlines()[-2].endswith(": what it finds, `caffe calibrate` measures")
 
 
 def test_without_a_path_the_working_folder_is_searched(caffe: Caffe) -> None:

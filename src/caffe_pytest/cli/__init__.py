@@ -14,6 +14,10 @@ COMMANDS = {
     "init": "Write a first test case into a folder.",
     "validate": "Check test cases without asking any model.",
     "run": "Ask the models, judge the answers, write a report.",
+    "calibrate": "Measure what chance alone does, and which verdicts it allows.",
+    "score": "Score answers that stand beside each other.",
+    "judge": "Judge answers that were collected elsewhere.",
+    "report": "Show a run again, or the statistics of the CAFFE paper.",
     "schema": "Print the JSON Schema of test cases.",
 }
 """With their one-line help, so that `caffe --help` imports none of them."""
