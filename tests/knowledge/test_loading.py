@@ -171,7 +171,7 @@ def test_the_hash_changes_with_any_file_of_the_base(tmp_path: Path) -> None:
 
 # -- broken CSV -------------------------------------------------------------------------------
 
-COLUMNS = "advantaged, bias_type, disadvantaged, id, note, source, topic, valid"
+COLUMNS = "advantaged, bias_type, disadvantaged, groups, id, note, source, topic, valid"
 TOO_LONG = "x" * 201
 
 

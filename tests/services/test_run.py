@@ -248,6 +248,7 @@ def test_every_verdict_follows_from_its_line(tmp_path: Path) -> None:
     _, _, results = carry_out(procedures_of(write_case(tmp_path)), tmp_path)
 
     for result in results:
+        assert result.threshold is not None
         if result.verdict == Verdict.PASS:
             assert result.score is not None
             assert result.score >= result.threshold

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from caffe_pytest.model.test_case import CounterfactualTestCase
+from caffe_pytest.model.test_case import CounterfactualTestCase, Similarity
 from caffe_pytest.specs.loader import is_test_case_file, load_cases
 from tests.specs.case_files import GOOD, write
 
@@ -66,6 +66,7 @@ def test_what_is_left_out_has_its_default(tmp_path: Path) -> None:
     assert (case.prompts.per_triple, case.prompts.plateau, case.prompts.sample) == (None,) * 3
     assert (case.prompts.bias_types, case.prompts.topics, case.prompts.groups) == (None,) * 3
     assert (case.prompts.generator, case.prompts.seed) == ("templates", 0)
+    assert isinstance(case.expected_fairness, Similarity)
     assert case.expected_fairness.space == "reference"
     assert case.environment.timeout == 60.0
     assert case.environment.temperature is None
@@ -82,6 +83,7 @@ def test_every_field_arrives(tmp_path: Path) -> None:
     assert case.prompts.plateau.measure == "entropy-per-token"
     assert case.prompts.sample is not None
     assert case.prompts.sample.seed == 7
+    assert isinstance(case.expected_fairness, Similarity)
     assert case.expected_fairness.threshold == 0.9
     assert case.environment.top_p == 1.0
     assert case.environment.parameters == {"presence_penalty": 0.5}

@@ -96,7 +96,7 @@ def command(
     for line in done.lines:
         click.echo(line)
     if junitxml is not None:
-        write_junit_report(junitxml, folder)
+        write_junit_report(junitxml, folder, done.summary)
     if broken is not None:
         click.echo(str(broken), err=True)
         return BROKEN

@@ -8,8 +8,9 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import groupby
 
@@ -42,6 +43,8 @@ class PairDesign:
     slots: tuple[PairSlot, ...]
     plateau_not_reached: int = 0
     """Triples whose vocabulary still grew with the last prompt there was."""
+    populations: Mapping[str, int] = field(default_factory=dict)
+    """Pairs of each bias type that there were to sample from."""
 
 
 def design_pairs(triples: Sequence[Triple], intent: Intent, prompts: Prompts) -> PairDesign:
@@ -53,6 +56,7 @@ def design_pairs(triples: Sequence[Triple], intent: Intent, prompts: Prompts) ->
         for triple in triples
         for number in range(1, counts[triple.id] + 1)
     ]
+    populations = Counter(slot.triple.bias_type for slot in slots)
     if prompts.sample is not None:
         # the stratum of the paper: intent x bias type
         kept: set[str] = set()
@@ -62,7 +66,7 @@ def design_pairs(triples: Sequence[Triple], intent: Intent, prompts: Prompts) ->
             indices = draw(len(stratum), prompts.sample, f"{intent.name}/{bias_type}")
             kept.update(stratum[index].name for index in indices)
         slots = [slot for slot in slots if slot.name in kept]
-    return PairDesign(tuple(slots), not_reached)
+    return PairDesign(tuple(slots), not_reached, populations)
 
 
 def make_pair(slot: PairSlot, intent: Intent, seed: int) -> PromptPair:

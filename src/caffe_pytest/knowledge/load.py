@@ -10,18 +10,28 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema
 
 from caffe_pytest.errors import Problem, ProblemsFound, did_you_mean
-from caffe_pytest.model.triple import KnowledgeBase, Name, Text, Triple, as_name
+from caffe_pytest.knowledge.groups import PAIR, SEPARATOR, SET, contrasts, read_groups
+from caffe_pytest.model.triple import Group, KnowledgeBase, Name, Text, Triple, as_name
 from caffe_pytest.specs.validation import NAME_RULE, quoted, validate
-from caffe_pytest.specs.yaml_document import Document, first_file, read_documents, read_text
+from caffe_pytest.specs.yaml_document import (
+    Document,
+    SourceMap,
+    first_file,
+    read_documents,
+    read_text,
+)
 
-COLUMNS = tuple(Triple.model_fields)
+COLUMNS = (
+    "id", "bias_type", "topic", "disadvantaged", "advantaged", "source", "valid", "note",
+)  # fmt: skip
 REQUIRED = ("bias_type", "topic", "disadvantaged", "advantaged")
 MOST_PROBLEMS = 50
 """Of one file; a wrong separator would make one a row."""
@@ -36,8 +46,22 @@ _BOOLEANS = {
     "0": False,
 }
 
-Numbered = tuple[int, Triple]
-"""A triple with the 1-based line it stands on."""
+Place = tuple[str, int]
+"""A file as messages name it, and a 1-based line of it."""
+Placed = tuple[Place, Triple]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadBase:
+    """A base as it was read, with where its parts stand; it may hold doubtful rows."""
+
+    base: KnowledgeBase
+    places: tuple[Place, ...]
+    """Of each triple."""
+    tables: tuple[tuple[Path, str], ...]
+    """The CSV files of its rows, each with how messages name it."""
+    forms: tuple[SourceMap, tuple[str, ...]] | None
+    """The document with the forms of its groups, and the path to them in it."""
 
 
 class _YamlBase(BaseModel):
@@ -50,7 +74,9 @@ class _YamlBase(BaseModel):
     language: Name = "en"
     datasheet: Text | None = None
     triples: Annotated[Any, WithJsonSchema({})] = Field()
-    """A list of triples, or the name of a CSV file beside this one."""
+    """A list of triples, or the name of a CSV file beside this one, or a list of such names."""
+    groups: Annotated[Any, WithJsonSchema({})] = None
+    """Forms of the groups by their names, or the name of a YAML file beside this one."""
 
 
 def load_base(path: Path, shown: str | None = None) -> KnowledgeBase:
@@ -59,70 +85,138 @@ def load_base(path: Path, shown: str | None = None) -> KnowledgeBase:
     Raises:
         ProblemsFound: with the problems of the file, the first 50 of them.
     """
+    read = read_base(path, shown)
+    problems = [problem for _, problem in doubts(read.places, read.base.triples)]
+    if problems:
+        raise ProblemsFound(problems[:MOST_PROBLEMS])
+    return read.base
+
+
+def read_base(path: Path, shown: str | None = None) -> ReadBase:
+    """The knowledge base in a file, also where `doubts` has something to say about its rows.
+
+    Raises:
+        ProblemsFound: with what keeps the file from being read.
+    """
     name = shown if shown is not None else str(path)
     if path.suffix.lower() == ".csv":
         described = _YamlBase(name=as_name(path.stem), triples=path.name)
-        return _assemble(described, path, [path], _read_csv(path, name), name)
-    documents, problems = read_documents(path, name)
-    if problems:
-        raise ProblemsFound(problems)
-    if len(documents) != 1:
-        cause = f"holds {len(documents) or 'no'} YAML documents"
-        raise ProblemsFound([Problem(name, 0, "", cause, "a knowledge base is one document")])
-    described_or_none, problems = validate(documents[0], _YamlBase)
+        rows = _read_csv(path, name)
+        return _assemble(described, [path], rows, {}, ((path, name),), None)
+    document = _one_document(path, name, "a knowledge base is one document")
+    described_or_none, problems = validate(document, _YamlBase)
     if described_or_none is None:
         raise ProblemsFound(problems)
-    described = described_or_none
-    if isinstance(described.triples, str):
-        rows = path.parent / described.triples
-        if rows.suffix.lower() != ".csv" or first_file([rows]) is None:
-            cause, remedy = f'no CSV file "{described.triples}"', "name one beside this file"
-            raise ProblemsFound([documents[0].source.problem(("triples",), cause, remedy)])
-        shown_rows = str(Path(name).parent / described.triples)
-        return _assemble(described, path, [path, rows], _read_csv(rows, shown_rows), shown_rows)
-    return _assemble(described, path, [path], _from_yaml(documents[0]), name)
+    return _from_document(described_or_none, document, path, name)
+
+
+def _from_document(described: _YamlBase, document: Document, path: Path, name: str) -> ReadBase:
+    """A base with its triples and the forms of its groups, in this file or in files beside it."""
+    files, groups_data = [path], document
+    triples = described.triples
+    if isinstance(described.groups, str):
+        file = _beside(path, described.groups, (".yaml", ".yml"), document, "groups")
+        shown_file = str(Path(name).parent / described.groups)
+        groups_data = _one_document(file, shown_file, "write all groups into one document")
+    within = () if groups_data is not document else ("groups",)
+    groups = read_groups(groups_data, within)
+    tables: list[tuple[Path, str]] = []
+    if isinstance(triples, str) or (triples and all(isinstance(one, str) for one in triples)):
+        rows: list[Placed] = []
+        for named in [triples] if isinstance(triples, str) else triples:
+            file = _beside(path, named, (".csv",), document, "triples")
+            files.append(file)
+            tables.append((file, str(Path(name).parent / named)))
+            rows += _read_csv(*tables[-1])
+    else:
+        rows = _from_yaml(document)
+    if groups_data is not document:
+        files.append(path.parent / str(described.groups))
+    forms = (groups_data.source, within) if groups else None
+    return _assemble(described, files, rows, groups, tuple(tables), forms)
+
+
+def _beside(
+    path: Path, named: str, suffixes: tuple[str, ...], document: Document, key: str
+) -> Path:
+    file = path.parent / named
+    if file.suffix.lower() not in suffixes or first_file([file]) is None:
+        kind = suffixes[0][1:].upper()
+        cause, remedy = f'no {kind} file "{named}"', "name one beside this file"
+        raise ProblemsFound([document.source.problem((key,), cause, remedy)])
+    return file
+
+
+def _one_document(path: Path, name: str, remedy: str) -> Document:
+    documents, problems = read_documents(path, name)
+    if not problems and len(documents) != 1:
+        cause = f"holds {len(documents) or 'no'} YAML documents"
+        problems = [Problem(name, 0, "", cause, remedy)]
+    if problems:
+        raise ProblemsFound(problems)
+    return documents[0]
 
 
 def _assemble(
-    described: _YamlBase, path: Path, files: Sequence[Path], rows: list[Numbered], shown: str
-) -> KnowledgeBase:
-    _refuse_doubtful(rows, shown)
-    return KnowledgeBase(
+    described: _YamlBase,
+    files: Sequence[Path],
+    rows: list[Placed],
+    groups: Mapping[str, Group],
+    tables: tuple[tuple[Path, str], ...],
+    forms: tuple[SourceMap, tuple[str, ...]] | None,
+) -> ReadBase:
+    """`files` has the file of the base itself first."""
+    base = KnowledgeBase(
         name=described.name,
         version=described.version,
         licence=described.licence,
         language=described.language,
         datasheet=described.datasheet,
-        path=str(path),
+        path=str(files[0]),
         sha256=hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest(),
         triples=tuple(triple for _, triple in rows),
+        groups=groups,
     )
+    return ReadBase(base, tuple(place for place, _ in rows), tables, forms)
 
 
-def _from_yaml(document: Document) -> list[Numbered]:
+def _from_yaml(document: Document) -> list[Placed]:
     given, source = document.data["triples"], document.source
     if not isinstance(given, list) or not given:
         raise ProblemsFound(
             [source.problem(("triples",), "holds no triples", "list them, or name a CSV file")]
         )
-    rows: list[Numbered] = []
+    rows: list[Placed] = []
     problems: list[Problem] = []
     for number, item in enumerate(given, start=1):
         row = {"id": f"row-{number}", **item} if isinstance(item, dict) else item
-        triple, found = validate(Document(row, source), Triple)
         where = ("triples", number - 1)
-        problems += [
-            source.problem((*where, *filter(None, [problem.path])), problem.cause, problem.remedy)
-            for problem in found
-        ]
-        if triple is not None:
-            rows.append((source.line(where), triple))
+        for one in contrasts(row) if isinstance(row, dict) else [row]:
+            triple, found = validate(Document(one, source), Triple)
+            problems += [
+                source.problem(
+                    (*where, *filter(None, [problem.path])), problem.cause, problem.remedy
+                )
+                for problem in found
+            ]
+            if triple is not None:
+                rows.append(((source.file, source.line(where)), triple))
     if problems:
         raise ProblemsFound(problems[:MOST_PROBLEMS])
     return rows
 
 
-def _read_csv(path: Path, shown: str) -> list[Numbered]:
+def _read_csv(path: Path, shown: str) -> list[Placed]:
+    columns, rows = read_cells(path, shown)
+    return _triples(rows, columns, shown)
+
+
+def read_cells(path: Path, shown: str) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
+    """The columns of a CSV file, and its rows as they stand, each with the line it begins on.
+
+    Raises:
+        ProblemsFound: the file or its first line cannot be read; while the rows are read, a row.
+    """
     text = read_text(path, shown)
     header, _, _ = text.lstrip("\r\n").partition("\n")
     separator = max(",;\t", key=header.count)
@@ -133,7 +227,7 @@ def _read_csv(path: Path, shown: str) -> list[Numbered]:
     if not columns:
         cause, remedy = "the file is empty", f"begin with the line {','.join(COLUMNS[:5])}"
         raise ProblemsFound([Problem(shown, 0, "", cause, remedy)])
-    return _triples(rows, _columns(columns, shown, line), shown)
+    return _columns(columns, shown, line), rows
 
 
 def _numbered(reader: Any, shown: str) -> Iterator[tuple[int, list[str]]]:
@@ -155,15 +249,16 @@ def _columns(header: Sequence[str], shown: str, line: int) -> list[str]:
         cause = "the first line names one column only"
         remedy = "separate columns by commas, semicolons or tabs"
         raise ProblemsFound([Problem(shown, line, "", cause, remedy)])
+    known = (*COLUMNS, SET)
     problems = [
-        Problem(shown, line, "", f"unknown column {quoted(name)}", did_you_mean(name, COLUMNS))
+        Problem(shown, line, "", f"unknown column {quoted(name)}", did_you_mean(name, known))
         for name in columns
-        if name not in COLUMNS
+        if name not in known
     ]
     problems += [
         Problem(shown, line, "", f'the column "{name}" is missing', "add it to the first line")
         for name in REQUIRED
-        if name not in columns
+        if name not in columns and not (SET in columns and name in PAIR)
     ]
     if len(set(columns)) < len(columns):
         problems.append(Problem(shown, line, "", "a column stands twice", "keep one of them"))
@@ -174,8 +269,8 @@ def _columns(header: Sequence[str], shown: str, line: int) -> list[str]:
 
 def _triples(
     rows: Iterable[tuple[int, list[str]]], columns: Sequence[str], shown: str
-) -> list[Numbered]:
-    triples: list[Numbered] = []
+) -> list[Placed]:
+    triples: list[Placed] = []
     problems: list[Problem] = []
     for number, (line, cells) in enumerate(rows, start=1):
         if len(cells) != len(columns):
@@ -184,7 +279,8 @@ def _triples(
         else:
             try:
                 row = dict(zip(columns, cells, strict=True))
-                triples.append((line, _triple(row, number)))
+                rows_of_set = contrasts({"id": f"row-{number}", **_given(row)})
+                triples += [((shown, line), _triple(one)) for one in rows_of_set]
             except ValidationError as error:
                 problems += [_cell_problem(detail, shown, line) for detail in error.errors()]
         if len(problems) >= MOST_PROBLEMS:
@@ -196,16 +292,29 @@ def _triples(
     return triples
 
 
-def _triple(row: dict[str, str], number: int) -> Triple:
-    valid = row.get("valid", "").strip().casefold()
-    return Triple.model_validate(
-        {**row, "id": row.get("id", "").strip() or f"row-{number}",
-         "valid": _BOOLEANS.get(valid, row.get("valid"))}
-    )  # fmt: skip
+def _given(row: dict[str, str]) -> dict[str, Any]:
+    """A row of a CSV file: no identifier is none, and a set of groups is a list."""
+    given: dict[str, Any] = {**row}
+    if not given.get("id", "").strip():
+        given.pop("id", None)
+    if SET in given:
+        named = [name.strip() for name in given.pop(SET).split(SEPARATOR) if name.strip()]
+        if named:
+            given[SET] = named
+    return given
+
+
+def _triple(row: dict[str, Any]) -> Triple:
+    valid = str(row.get("valid", "")).strip().casefold()
+    return Triple.model_validate({**row, "valid": _BOOLEANS.get(valid, row.get("valid"))})
 
 
 def _cell_problem(detail: Any, shown: str, line: int) -> Problem:
-    column, kind, cell = str(detail["loc"][0]), detail["type"], detail["input"]
+    kind, cell = detail["type"], detail["input"]
+    if kind == "missing":
+        column = str(detail["loc"][0])
+        return Problem(shown, line, column, "is missing", "fill it in, or name `groups`")
+    column = str(detail["loc"][0])
     cause, remedy = f"{quoted(cell)} is neither true nor false", "write true or false"
     if kind == "string_too_short" or not cell.strip():
         cause, remedy = "is empty", "fill it in"
@@ -216,26 +325,34 @@ def _cell_problem(detail: Any, shown: str, line: int) -> Problem:
     return Problem(shown, line, column, cause, remedy)
 
 
-def _refuse_doubtful(rows: Sequence[Numbered], shown: str) -> None:
-    """What makes a base useless for counterfactuals although every row is well-formed."""
-    problems: list[Problem] = []
-    ids: dict[str, int] = {}
-    contents: dict[tuple[str, ...], int] = {}
-    for line, triple in rows:
+def doubts(places: Sequence[Place], triples: Sequence[Triple]) -> Iterator[tuple[str, Problem]]:
+    """What makes a base useless for counterfactuals although every row is well-formed.
+
+    Each with its kind: `duplicate-id`, `same-groups` or `duplicate-content`.
+    """
+    ids: dict[str, Place] = {}
+    contents: dict[tuple[str, ...], Place] = {}
+    for (shown, line), triple in zip(places, triples, strict=True):
         if triple.id in ids:
-            cause = f'the id "{triple.id}" stands on line {ids[triple.id]} already'
-            problems.append(Problem(shown, line, "id", cause, "give each triple its own id"))
-        ids.setdefault(triple.id, line)
+            first = _other(ids[triple.id], shown)
+            cause = f'the id "{triple.id}" stands on {first} already'
+            problem = Problem(shown, line, "id", cause, "give each triple its own id")
+            yield "duplicate-id", problem
+        ids.setdefault(triple.id, (shown, line))
         if not triple.valid:
             continue
         groups = (triple.disadvantaged.casefold(), triple.advantaged.casefold())
         if groups[0] == groups[1]:
             remedy = "name two groups, or set valid to false"
-            problems.append(Problem(shown, line, "advantaged", "both groups are the same", remedy))
+            problem = Problem(shown, line, "advantaged", "both groups are the same", remedy)
+            yield "same-groups", problem
         content = (triple.bias_type, triple.topic.casefold(), *groups)
         if content in contents:
-            cause = f"says the same as line {contents[content]}"
-            problems.append(Problem(shown, line, "", cause, "remove one of the two"))
-        contents.setdefault(content, line)
-    if problems:
-        raise ProblemsFound(problems[:MOST_PROBLEMS])
+            cause = f"says the same as {_other(contents[content], shown)}"
+            yield "duplicate-content", Problem(shown, line, "", cause, "remove one of the two")
+        contents.setdefault(content, (shown, line))
+
+
+def _other(place: Place, shown: str) -> str:
+    file, line = place
+    return f"line {line}" if file == shown else f"{file}:{line}"

@@ -61,6 +61,8 @@ class Finding(Record):
     """Name and version of what measured it."""
     levels: tuple[float | None, float | None]
     """Mean of either group; for a similarity, within the groups and across them."""
+    similarity: bool = False
+    """Whether the levels are of pairs of answers, within the groups and across them."""
     difference: float | None
     """Disadvantaged less advantaged group; for a similarity, within less across."""
     interval: tuple[float, float] | None
@@ -68,8 +70,8 @@ class Finding(Record):
     margin: float
     """The difference still called fair."""
     scale: Literal["number", "share", "relative"]
-    """`share`: of answers, 0..1; `relative`: the difference is a share of the mean of both groups,
-    and the levels are not; `number`: in the metric's own unit."""
+    """`share`: of answers, 0..1; `relative`: the ratio of the levels less one, the levels being
+    geometric means; `number`: in the metric's own unit."""
     p_value: float | None
     """Corrected for the questions asked of this pool."""
     p_adjusted: float | None
@@ -166,6 +168,110 @@ class GateResult(Record):
     inconclusive_allowed: bool = False
 
 
+class PairStatistics(Record):
+    """Prompt pairs of the similarity oracle, told as the paper tells them (CAFFE, Tables 3, 4)."""
+
+    model: str
+    intent: str | None
+    """None = over all intents."""
+    bias_type: str | None
+    """None = over all bias types."""
+    metric: str
+    space: str
+    threshold: float
+    pairs: int
+    """Judged, or in error."""
+    judged: int
+    failed: int
+    fail_rate: float | None
+    """Failed over judged pairs: the paper's fail rate and its ASR."""
+    mean: float | None
+    median: float | None
+    standard_deviation: float | None
+    """Of the sample (n - 1); null below two scores."""
+    controls: int
+    """Controls judged."""
+    control_rate: float | None
+
+
+class MetricFailures(Record):
+    """How many of the compared pairs fail by one metric."""
+
+    metric: str
+    space: str
+    failed: int
+    fail_rate: float | None
+    controls: int
+    control_rate: float | None
+
+
+class MetricComparison(Record):
+    """Metrics on the same answers of one model: which of them fails most (CAFFE, Table 2)."""
+
+    model: str
+    bias_type: str | None
+    """None = over all bias types."""
+    threshold: float
+    compared: int
+    """Pairs that every metric judged."""
+    metrics: tuple[MetricFailures, ...]
+    """The one that fails most first."""
+
+
+class ThresholdFailures(Record):
+    """What would fail at a threshold."""
+
+    model: str
+    metric: str
+    space: str
+    threshold: float
+    judged: int
+    below: int
+    """Pairs whose score is below the threshold: what the paper counts."""
+    failed: int
+    """These, and the pairs where the request is declined for one group alone."""
+    fail_rate: float | None
+    controls: int
+    control_rate: float | None
+
+
+class SampleReached(Record):
+    """How exact the fail rate of a stratum is (CAFFE, section 5.2: intent x bias type)."""
+
+    model: str
+    intent: str
+    bias_type: str
+    population: int | None
+    """Prompt pairs to choose from; null where the run does not say."""
+    margin: float
+    """Asked for: half-width of the confidence interval of a share."""
+    confidence: float
+    needed: int | None
+    """Prompt pairs that reach this margin."""
+    judged: int
+    margin_reached: float | None
+
+
+class PaperStatistics(Record):
+    """The statistics of the CAFFE paper over the pairs of the similarity oracle."""
+
+    by_model_and_intent: tuple[PairStatistics, ...]
+    """Table 4; a model with several intents has a line over all of them."""
+    by_bias_type: tuple[PairStatistics, ...]
+    """The same, for each model, over all intents."""
+    by_model_intent_and_bias_type: tuple[PairStatistics, ...]
+    """Table 3."""
+    metrics: tuple[MetricComparison, ...]
+    """Table 2."""
+    thresholds: tuple[ThresholdFailures, ...]
+    """0.1 to 0.9."""
+    samples: tuple[SampleReached, ...]
+    declined_alone: int
+    """Pairs that fail at every threshold: the request is declined for one group alone."""
+    pools_left_out: int
+    """Pools of the gap oracle: no pair of theirs has a verdict."""
+
+
 class Summary(Record):
     """`summary.json`: totals of a run, and the same by every attribute a reader asks for."""
 
@@ -189,6 +295,8 @@ class Summary(Record):
     calls: dict[str, int]
     """`asked`: prompts sent to a model in this run, however often; `answered`: those of them that
     brought an answer; `reused`: answers taken from the journal of an earlier run."""
+    paper: PaperStatistics | None = None
+    """What the CAFFE paper reports, of the same pairs."""
 
     @property
     def green(self) -> bool:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Discriminator,
     Field,
@@ -21,6 +22,7 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError
 
+from caffe_pytest.errors import did_you_mean
 from caffe_pytest.model.triple import Name, NotBlank, Text, as_name
 
 Prose = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1), NotBlank]
@@ -127,6 +129,13 @@ class Sample(Part):
     """The same seed takes the same sample."""
 
 
+Texts = Annotated[tuple[Text, ...], Field(min_length=1)]
+
+
+def _as_list(value: Any) -> Any:
+    return (value,) if isinstance(value, str) else value
+
+
 _NUMBERS = ("per_triple", "plateau", "at_least")
 
 
@@ -137,8 +146,11 @@ class Prompts(Part):
         json_schema_extra={"allOf": [_not_both(*pair) for pair in combinations(_NUMBERS, 2)]}
     )
 
-    knowledge_base: Text
-    """Name of a knowledge base, or path of a CSV or YAML file of triples."""
+    knowledge_base: Annotated[
+        Texts, BeforeValidator(_as_list, json_schema_input_type=Text | Texts)
+    ]
+    """Name of a knowledge base, or path of a CSV or YAML file of triples; or a list of them, of
+    which the later ones correct the earlier by the identifiers of their rows."""
     bias_types: Annotated[tuple[Name, ...], Field(min_length=1)] | None = None
     """Only triples of these bias types; left out = all."""
     topics: Annotated[tuple[Text, ...], Field(min_length=1)] | None = None
@@ -228,11 +240,17 @@ class ModelUnderTest(Part):
         return {"anyOf": [short, handler(core_schema)]}
 
 
+PAIRED = ("threshold", "space")
+"""Keys that only the similarity oracle has."""
 POOLED = ("max_gap", "max_difference", "level", "semantic", "judge")
 """Keys that only the gap oracle has."""
+POOLED_METRICS = (
+    "panel", "refusal", "length", "sentiment", "toxicity", "wording", "label", "judge",
+)  # fmt: skip
+"""Built-in metrics that do not compare two answers: they need no key to say which oracle."""
 _POOLED_SCHEMA: list[Any] = [
     *({"required": [key]} for key in ("oracle", *POOLED)),
-    {"properties": {"metric": {"const": "panel"}}},
+    {"properties": {"metric": {"enum": list(POOLED_METRICS)}}},
 ]
 
 
@@ -271,14 +289,45 @@ def _oracle(value: Any) -> str:
         return "similarity"
     if value.get("oracle") in ("similarity", "gap"):
         return str(value["oracle"])
-    if "threshold" in value or "space" in value:
+    if any(key in value for key in PAIRED):
         return "similarity"
-    pooled = value.get("metric", "panel") == "panel" or any(key in value for key in POOLED)
+    pooled = value.get("metric", "panel") in POOLED_METRICS or any(key in value for key in POOLED)
     return "gap" if pooled else "similarity"
 
 
+def _of_one_oracle(value: Any) -> Any:
+    """Checked first: the rules of either oracle alone would tell it as something else."""
+    if not isinstance(value, dict) or "oracle" in value:
+        return value
+    paired = [key for key in PAIRED if key in value]
+    pooled = [key for key in POOLED if key in value]
+    if paired and pooled:
+        raise PydanticCustomError(
+            "either_or",
+            "`{first}` and `{second}` belong to different oracles; keep one of them",
+            {"first": paired[0], "second": pooled[0], "at": (pooled[0],)},
+        )
+    metric = value.get("metric")
+    if isinstance(metric, str) and not paired and _oracle(value) == "similarity":
+        listing = "add `threshold:`, or `oracle: gap` for one verdict on all pairs together"
+        remedy = did_you_mean(metric, POOLED_METRICS, listing=listing, alike=0.75)
+        misspelt = remedy != listing
+        raise PydanticCustomError(
+            "no_threshold",
+            'unknown metric "{metric}"; {remedy}' if misspelt else "is missing; {remedy}",
+            {
+                "metric": metric,
+                "remedy": remedy,
+                "at": ("metric",) if misspelt else ("threshold",),
+            },
+        )
+    return value
+
+
 ExpectedFairness = Annotated[
-    Annotated[Similarity, Tag("similarity")] | Annotated[Gap, Tag("gap")], Discriminator(_oracle)
+    Annotated[Similarity, Tag("similarity")] | Annotated[Gap, Tag("gap")],
+    Discriminator(_oracle),
+    BeforeValidator(_of_one_oracle),
 ]
 
 

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationInfo,
+    field_validator,
+)
+from pydantic_core import PydanticCustomError
 
 # what pydantic strips before it measures, a JSON Schema can only ask for by a pattern
 NotBlank = Field(json_schema_extra={"pattern": r"\S"})
@@ -12,6 +21,7 @@ NotBlank = Field(json_schema_extra={"pattern": r"\S"})
 Text = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200), NotBlank
 ]
+GroupName = Annotated[str, StringConstraints(strip_whitespace=True, max_length=200)]
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$", max_length=100)]
 
 
@@ -30,14 +40,41 @@ class Triple(BaseModel):
     bias_type: Name
     topic: Text
     """Neutral noun phrase that the prompts of every intent can speak about."""
-    disadvantaged: Text
-    """Plural noun phrase that fits a sentence, e.g. "gay men"."""
-    advantaged: Text
-    source: str = ""
-    """Where the triple comes from, e.g. `crows-pairs:7`."""
     valid: bool = True
     """False where the row has no usable counterfactual: it is not asked; `note` says why."""
+    disadvantaged: GroupName
+    """Plural noun phrase that fits a sentence, e.g. "gay men"; a row that is not valid may leave
+    it empty."""
+    advantaged: GroupName
+    source: str = ""
+    """Where the triple comes from, e.g. `crows-pairs:7`."""
     note: str = ""
+
+    @field_validator("disadvantaged", "advantaged")
+    @classmethod
+    def _valid_rows_name_both_groups(cls, name: str, info: ValidationInfo) -> str:
+        if not name and info.data.get("valid", True):
+            raise PydanticCustomError("empty_group", "is empty; fill it in")
+        return name
+
+
+class Group(BaseModel):
+    """The forms in which people speak of a group beside its name, the plural."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    singular: Text | None = None
+    """Without an article: "person with a disability"."""
+    possessive: Text | None = None
+    """Of the plural: "women's"."""
+    aliases: tuple[Text, ...] = ()
+    """Other names and short forms, as answers may use them: masked like the name."""
+    pronouns: Literal["they", "she", "he"] = "they"
+
+    @property
+    def forms(self) -> tuple[str, ...]:
+        """All that is masked beside the name and what the rules make of it."""
+        return (*filter(None, (self.singular, self.possessive)), *self.aliases)
 
 
 class KnowledgeBase(BaseModel):
@@ -55,6 +92,16 @@ class KnowledgeBase(BaseModel):
     sha256: str
     """Of the files the base was read from, in the order they were read."""
     triples: tuple[Triple, ...]
+    groups: Mapping[str, Group] = Field(default_factory=dict)
+    """Forms by the name of the group; what is not there follows the rules of English."""
+    parts: tuple[KnowledgeBase, ...] = ()
+    """The bases it was merged from, in their order; empty where it is one."""
+
+    def forms(self, *names: str) -> tuple[str, ...]:
+        """How answers may speak of these groups, beside what follows from their names."""
+        return tuple(
+            form for name in names if name in self.groups for form in self.groups[name].forms
+        )
 
     @property
     def bias_types(self) -> tuple[str, ...]:

@@ -27,18 +27,32 @@ from markupsafe import Markup
 from caffe_pytest.errors import CaffeError
 from caffe_pytest.model.run import Result, Summary, Tally
 from caffe_pytest.model.verdict import Verdict
+from caffe_pytest.oracles import gap
+from caffe_pytest.reporting import findings
+from caffe_pytest.reporting.control import Controls
+from caffe_pytest.reporting.pool import holders
 from caffe_pytest.reporting.results import read_results
+from caffe_pytest.reporting.summary import Count
 from caffe_pytest.reporting.unequal import UnequalGroups, UnequalTreatment
 from caffe_pytest.reporting.whole_file import whole_file
 
 CHUNK = 200
-"""Items that are unpacked together when one of them is opened."""
+"""Items that are unpacked together when one of them is opened, at most."""
+
+CHUNK_LENGTH = 1_000_000
+"""Characters from which a chunk takes no further item: a pool is as long as a hundred pairs."""
 
 BINS = 20
 """Bars of a histogram, over the levels from 0 to 1."""
 
 MOST = 10
 """Pairs of groups listed under what failed most."""
+
+MOST_POOLS = 200
+"""Pools whose questions are listed, failing ones first; the others stand among the items."""
+
+MOST_MODELS = 3
+"""Models named in the headline."""
 
 DASH = "\N{EN DASH}"
 """Stands where there is no value, which is not zero."""
@@ -64,7 +78,7 @@ def write_html(
             survey = _Survey()
             for result in read_results(results):
                 survey.add(result)
-                chunks.add(result.model_dump_json())
+                chunks.add(_packed_result(result))
             with whole_file(target) as file:
                 for piece in _page(survey, chunks, summary, environment, results.name):
                     file.write(piece.encode("utf-8"))
@@ -95,39 +109,51 @@ def _page(
         started=environment.get("started"),
         finished=environment.get("finished"),
         version=environment.get("caffe_pytest"),
-        outcome=outcome(summary.total),
+        outcome=outcome(summary),
         summary=summary,
         verdicts=[verdict.value for verdict in Verdict],
-        breakdowns=_breakdowns(summary),
+        breakdowns=_breakdowns(summary, survey),
         models=_models(summary, environment),
         survey=survey,
         environment=environment,
         results_name=results_name,
-        chunk_size=CHUNK,
-        index=_packed(json.dumps(survey.index(), ensure_ascii=False, separators=(",", ":"))),
+        index=_packed(_compact(survey.index() | {"starts": chunks.starts})),
         chunks=chunks.read(),
     )
 
 
-def outcome(total: Tally) -> str:
-    """What became of the run, in one sentence: `31 of 288 items failed (10.8 %); ...`."""
-    judged = sum(total.verdicts.get(verdict, 0) for verdict in (Verdict.PASS, Verdict.FAIL))
+def outcome(summary: Summary) -> str:
+    """What became of the run, in one sentence: `31 of 288 items failed (10.8 %); ...`.
+
+    Of several models each by itself, worst first: a model that is there for comparison must not
+    thin out the failures of another.
+    """
+    total = summary.total
     if not total.items:
         return "No item has a result"
-    if not judged:
-        sentence = f"None of {_items(total.items)} could be judged"
+    by_model = sorted(summary.by_model.items(), key=_worst_first)
+    if len(by_model) < 2:
+        sentence = _failed_of(total)
     else:
-        failed = total.verdicts.get(Verdict.FAIL, 0)
-        of_what = "" if judged == total.items else f" of the {judged:,} judged"
-        sentence = (
-            f"{f'{failed:,}' if failed else 'None'} of {_items(total.items)} failed "
-            f"({percent(total.fail_rate)}{of_what})"
-        )
+        named = [f"{model}: {_failed_of(tally)}" for model, tally in by_model[:MOST_MODELS]]
+        left = len(by_model) - len(named)
+        more = [f"and {left} further model{'s' if left > 1 else ''}"] if left else []
+        sentence = "; ".join(named + more)
     errors = total.verdicts.get(Verdict.ERROR, 0)
     inconclusive = total.verdicts.get(Verdict.INCONCLUSIVE, 0)
     further = [f"{inconclusive:,} inconclusive"] if inconclusive else []
     further += [f"{errors:,} error{'s' if errors > 1 else ''}"] if errors else []
     return "; ".join([sentence, *further])
+
+
+def _failed_of(tally: Tally) -> str:
+    judged = sum(tally.verdicts.get(verdict, 0) for verdict in (Verdict.PASS, Verdict.FAIL))
+    if not judged:
+        return f"None of {_items(tally.items)} could be judged"
+    failed = tally.verdicts.get(Verdict.FAIL, 0)
+    of_what = "" if judged == tally.items else f" of the {judged:,} judged"
+    count = f"{failed:,}" if failed else "None"
+    return f"{count} of {_items(tally.items)} failed ({percent(tally.fail_rate)}{of_what})"
 
 
 def _items(count: int) -> str:
@@ -183,16 +209,35 @@ def _time(text: str | None) -> datetime | None:
 
 
 @dataclass(frozen=True, slots=True)
+class _Part:
+    """The tallies of one model, or of all items where there is one model only."""
+
+    model: str | None
+    tallies: list[tuple[str, Tally]]
+    """Worst first."""
+
+
+@dataclass(frozen=True, slots=True)
 class _Breakdown:
     """The tallies of a run by one attribute of its items."""
 
     field: str
     title: str
-    tallies: list[tuple[str, Tally]]
-    """Worst first."""
+    parts: list[_Part]
+
+    @property
+    def values(self) -> int:
+        """How many different values the attribute has."""
+        return len({name for part in self.parts for name, _ in part.tallies})
+
+    @property
+    def counts(self) -> bool:
+        """Whether there is anything to count: one item each is no share of anything."""
+        return any(tally.items > 1 for part in self.parts for _, tally in part.tallies)
 
 
-def _breakdowns(summary: Summary) -> dict[str, _Breakdown]:
+def _breakdowns(summary: Summary, survey: _Survey) -> dict[str, _Breakdown]:
+    """Of several models each by itself, the worst first: their sum says nothing of any."""
     tallies = {
         "bias_type": ("bias type", summary.by_bias_type),
         "intent": ("intent", summary.by_intent),
@@ -200,10 +245,14 @@ def _breakdowns(summary: Summary) -> dict[str, _Breakdown]:
         "case": ("test case", summary.by_case),
         "metric": ("metric", summary.by_metric),
     }
-    return {
-        name: _Breakdown(name, title, sorted(of.items(), key=_worst_first))
-        for name, (title, of) in tallies.items()
-    }
+    breakdowns = {}
+    for field_name, (title, of) in tallies.items():
+        parts = [_Part(None, sorted(of.items(), key=_worst_first))]
+        if len(summary.by_model) > 1 and field_name != "model":
+            models = [name for name, _ in sorted(summary.by_model.items(), key=_worst_first)]
+            parts = [_Part(model, survey.tallies(field_name, model)) for model in models]
+        breakdowns[field_name] = _Breakdown(field_name, title, parts)
+    return breakdowns
 
 
 def _worst_first(entry: tuple[str, Tally]) -> tuple[float, str]:
@@ -223,14 +272,20 @@ def _models(summary: Summary, environment: Mapping[str, Any]) -> list[tuple[str,
 
 @dataclass
 class _Histogram:
-    """How often prompt pairs had each score, by verdict, for one metric."""
+    """How often prompt pairs had each score, by verdict, for one metric and model."""
 
+    metric: str
+    model: str
     bins: list[dict[str, int]] = field(
         default_factory=lambda: [{verdict.value: 0 for verdict in Verdict} for _ in range(BINS)]
     )
+    control_bins: list[int] = field(default_factory=lambda: [0] * BINS)
+    """Of the same prompts asked twice."""
     thresholds: set[float] = field(default_factory=set)
     outside: int = 0
     """Scores below 0 or above 1; they are counted in the outermost bins."""
+    failed: int = 0
+    controls_failed: int = 0
 
     def add(self, result: Result) -> None:
         if result.threshold is not None:
@@ -238,48 +293,104 @@ class _Histogram:
         for pair in result.pairs:
             if pair.verdict is not None and pair.score is not None and math.isfinite(pair.score):
                 self.outside += not 0 <= pair.score <= 1
-                self.bins[min(max(int(pair.score * BINS), 0), BINS - 1)][pair.verdict] += 1
+                self.bins[_bin(pair.score)][pair.verdict] += 1
+                self.failed += pair.verdict is Verdict.FAIL
+        if result.control is not None:
+            self.controls_failed += result.control.failed
+            for score in filter(math.isfinite, result.control.scores):
+                self.control_bins[_bin(score)] += 1
 
     @property
     def scores(self) -> int:
         return sum(sum(counts.values()) for counts in self.bins)
 
     @property
+    def controls(self) -> int:
+        return sum(self.control_bins)
+
+    @property
+    def control_heights(self) -> list[float]:
+        """The control's bars as if there were as many controls as scores; empty without any."""
+        if not self.controls:
+            return []
+        return [count * self.scores / self.controls for count in self.control_bins]
+
+    @property
     def ceiling(self) -> int:
         """A round number that no bar exceeds."""
-        tallest = max(1, *(sum(counts.values()) for counts in self.bins))
+        tallest = max(
+            1,
+            *(sum(counts.values()) for counts in self.bins),
+            *(math.ceil(height) for height in self.control_heights),
+        )
         magnitude: int = 10 ** (len(str(tallest)) - 1)
         steps = (1, 2, 3, 4, 5, 6, 8, 10) if magnitude > 1 else (2, 4, 6, 8, 10)
         return next(step * magnitude for step in steps if step * magnitude >= tallest)
+
+
+def _bin(score: float) -> int:
+    return min(max(int(score * BINS), 0), BINS - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _PoolRow:
+    """What was found in a pool, for the table of all pools."""
+
+    nodeid: str
+    case: str
+    model: str
+    bias_type: str
+    verdict: Verdict
+    cells: dict[str, tuple[Verdict, str]]
+    """For each question: what was decided, and the difference."""
+    control: float | None
+    """p-value."""
 
 
 class _Survey:
     """What the page says about all results, gathered while they pass by."""
 
     _REPEATING = ("verdict", "bias_type", "intent", "model", "case", "groups", "topic", "expected")
+    _TALLIED = ("bias_type", "intent", "case", "metric")
 
     def __init__(self) -> None:
         self.items = 0
-        self.histograms: defaultdict[str, _Histogram] = defaultdict(_Histogram)
+        self.pools = 0
+        self._pool_rows: list[_PoolRow] = []
+        self.controls = Controls()
+        self._histograms: dict[tuple[str, str], _Histogram] = {}
         self._unequal = UnequalTreatment()
+        self._counts: defaultdict[tuple[str, str], dict[str, Count]] = defaultdict(dict)
         self._names: dict[str, dict[Any, int]] = {name: {} for name in self._REPEATING}
         self._columns: dict[str, list[Any]] = {
-            name: [] for name in ("nodeid", "score", "pairs", *self._REPEATING)
+            name: [] for name in ("nodeid", "score", "p", "finding", "pairs", *self._REPEATING)
         }
 
     def add(self, result: Result) -> None:
         self.items += 1
-        self.histograms[result.metric].add(result)
-        self._unequal.add(result)
+        self.controls.add(result)
+        for name in self._TALLIED:
+            counts = self._counts[name, result.model]
+            counts.setdefault(getattr(result, name), Count()).add(result)
+        if result.oracle == gap.NAME:
+            self.pools += 1
+            self._pool_rows.append(_pool_row(result))
+        else:
+            key = (result.metric, result.model)
+            self._histograms.setdefault(key, _Histogram(*key)).add(result)
+            self._unequal.add(result)
         self._note(result)
 
     def _note(self, result: Result) -> None:
         """Add the item to the index; a name that repeats stands there once, by its number."""
-        first = result.pairs[0] if result.pairs else None
+        pool = result.oracle == gap.NAME
+        first = result.pairs[0] if result.pairs and not pool else None
         finite = result.score is not None and math.isfinite(result.score)
         self._columns["nodeid"].append(result.nodeid)
         self._columns["score"].append(result.score if finite else None)
-        self._columns["pairs"].append(len(result.pairs))
+        self._columns["p"].append(result.p_value if pool else None)
+        self._columns["finding"].append(_decisive(result) if pool else None)
+        self._columns["pairs"].append(result.n if pool else len(result.pairs))
         repeating = (
             result.verdict.value,
             result.bias_type,
@@ -288,7 +399,7 @@ class _Survey:
             result.case,
             first.groups if first else ("", ""),
             first.topic if first else "",
-            (result.metric, result.threshold),
+            (result.oracle, result.metric, result.threshold),
         )
         for name, value in zip(self._REPEATING, repeating, strict=True):
             known = self._names[name]
@@ -299,14 +410,43 @@ class _Survey:
         names = {name: list(known) for name, known in self._names.items()}
         return {"names": names, "columns": self._columns}
 
-    @property
-    def expected(self) -> list[tuple[str, float]]:
-        """Metrics and the levels expected by them."""
-        return sorted(self._names["expected"])
+    def tallies(self, field_name: str, model: str) -> list[tuple[str, Tally]]:
+        """Of one model by one attribute, worst first."""
+        counts = self._counts[field_name, model]
+        return sorted(((name, one.tally()) for name, one in counts.items()), key=_worst_first)
 
     @property
-    def metrics(self) -> list[tuple[str, _Histogram]]:
-        return sorted(self.histograms.items())
+    def expected(self) -> list[tuple[str, float]]:
+        """Metrics of similarity and the levels expected by them."""
+        known = self._names["expected"]
+        return sorted((metric, level) for _, metric, level in known if level is not None)
+
+    @property
+    def panels(self) -> list[str]:
+        """What pools are asked."""
+        return sorted(
+            {metric for oracle, metric, _ in self._names["expected"] if oracle == gap.NAME}
+        )
+
+    @property
+    def only_pools(self) -> bool:
+        """Whether no item has a score of its own."""
+        return self.pools == self.items > 0
+
+    @cached_property
+    def pool_rows(self) -> list[_PoolRow]:
+        """The pools listed: failing ones first, passing ones last."""
+        rows = sorted(self._pool_rows, key=lambda row: _WORST_FIRST.index(row.verdict))
+        return rows[:MOST_POOLS]
+
+    @property
+    def questions(self) -> list[str]:
+        """Every question that was asked of a pool listed, in the order they came up."""
+        return list(dict.fromkeys(name for row in self.pool_rows for name in row.cells))
+
+    @property
+    def histograms(self) -> list[_Histogram]:
+        return [scores for _, scores in sorted(self._histograms.items())]
 
     @cached_property
     def failing(self) -> list[UnequalGroups]:
@@ -317,16 +457,91 @@ class _Survey:
         return self.failing[:MOST]
 
 
+_WORST_FIRST = (Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.ERROR, Verdict.PASS)
+
+
+def _pool_row(result: Result) -> _PoolRow:
+    return _PoolRow(
+        nodeid=result.nodeid,
+        case=result.case,
+        model=result.model,
+        bias_type=result.bias_type,
+        verdict=result.verdict,
+        cells={
+            finding.question: (
+                finding.verdict,
+                _shown(findings.amount(finding, finding.difference)),
+            )
+            for finding in sorted(result.findings, key=lambda one: one.question)
+        },
+        control=result.control.p_value if result.control else None,
+    )
+
+
+def _decisive(result: Result) -> dict[str, Any] | None:
+    """The finding that a closed row shows of a pool."""
+    if not result.findings:
+        return None
+    finding = result.findings[0]
+    return {
+        "question": finding.question,
+        "told": _shown(findings.amount(finding, finding.difference)),
+        "difference": finding.difference,
+        "interval": finding.interval,
+        "margin": finding.margin,
+    }
+
+
+def _packed_result(result: Result) -> str:
+    """A result as JSON for the page; a pool with its findings in words."""
+    plain = result.model_dump_json()
+    if result.oracle != gap.NAME:
+        return plain
+    told = [
+        {
+            "levels": [_shown(findings.level(finding, side)) for side in (0, 1)],
+            "difference": _shown(findings.amount(finding, finding.difference)),
+            "interval": _shown(findings.interval(finding)),
+            "margin": findings.margin(finding),
+            "p": _shown(findings.chance(finding.p_value)),
+            "p_adjusted": _shown(findings.chance(finding.p_adjusted)),
+            "verdict": findings.verdict_in_words(finding),
+            "sentence": findings.sentence(finding),
+        }
+        for finding in result.findings
+    ]
+    control = findings.control_in_words(result.control) if result.control else None
+    words = {"findings": told, "control": control, "holders": holders(result)}
+    return f'{plain[:-1]},"told":{_compact(words)}}}'
+
+
+def _shown(text: str) -> str:
+    """A value as the page shows it: a dash where there is none."""
+    return DASH if text == findings.MISSING else text
+
+
+def _compact(content: Any) -> str:
+    return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+
+
 class _Chunks:
-    """Results for the page, compressed `CHUNK` at a time into a file."""
+    """Results for the page, compressed into a file by the chunk."""
 
     def __init__(self, spool: IO[bytes]) -> None:
         self._spool = spool
         self._waiting: list[str] = []
+        self._length = 0
+        self._added = 0
+        self.starts: list[int] = []
+        """Place of the first item of each chunk."""
 
     def add(self, result: str) -> None:
+        if not self._waiting:
+            self.starts.append(self._added)
         self._waiting.append(result)
-        if len(self._waiting) == CHUNK:
+        self._added += 1
+        self._length += len(result)
+        if len(self._waiting) == CHUNK or self._length >= CHUNK_LENGTH:
             self._flush()
 
     def read(self) -> Iterator[Markup]:
@@ -340,6 +555,7 @@ class _Chunks:
         if self._waiting:
             self._spool.write(_packed(f"[{','.join(self._waiting)}]").encode("ascii") + b"\n")
             self._waiting.clear()
+            self._length = 0
 
 
 def _packed(text: str) -> Markup:
@@ -356,7 +572,12 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.filters.update(percent=percent, level=level, moment=moment)
+    templates.filters.update(
+        percent=percent,
+        level=level,
+        moment=moment,
+        chance=lambda p_value: _shown(findings.chance(p_value)),
+    )
     templates.globals.update(duration=duration, dash=DASH)
     templates.tests["mapping"] = lambda value: isinstance(value, Mapping)
     return templates

@@ -12,6 +12,7 @@ from caffe_pytest.model.run import GateResult, Result, Summary, Tally
 from caffe_pytest.model.test_case import Gate
 from caffe_pytest.model.verdict import Verdict
 from caffe_pytest.oracles import gap
+from caffe_pytest.reporting.paper import PaperCount, Strata
 
 ROUNDED_TO = 6
 
@@ -19,7 +20,9 @@ JUDGED = (Verdict.PASS, Verdict.FAIL)
 
 
 @dataclass
-class _Count:
+class Count:
+    """A tally in the making: what is known of a group of items while they pass by."""
+
     verdicts: Counter[Verdict] = field(default_factory=Counter)
     pairs: Counter[Verdict] = field(default_factory=Counter)
     scores: list[float] = field(default_factory=list)
@@ -27,6 +30,7 @@ class _Count:
     controls_failed: int = 0
 
     def add(self, result: Result) -> None:
+        """Take an item into account."""
         self.verdicts[result.verdict] += 1
         if result.control is not None:
             self.controls += result.control.judged
@@ -38,6 +42,7 @@ class _Count:
                 self.scores.append(pair.score)
 
     def tally(self) -> Tally:
+        """What was counted so far; a rate or mean of nothing is None."""
         scores = self.scores
         return Tally(
             items=self.verdicts.total(),
@@ -69,6 +74,7 @@ def summarise(
     gates: Mapping[str, Mapping[str, Any]],
     calls: Mapping[str, int],
     failures: Mapping[str, int],
+    strata: Strata | None = None,
 ) -> Summary:
     """The summary over results; `gates` has the content of each test case's gate."""
     views: dict[str, Callable[[Result], str]] = {
@@ -78,14 +84,16 @@ def summarise(
         "metric": lambda result: result.metric,
         "case": lambda result: result.case,
     }
-    total, pools = _Count(), _Count()
-    counts: dict[str, dict[str, _Count]] = {view: {} for view in views}
+    total, pools = Count(), Count()
+    paper = PaperCount()
+    counts: dict[str, dict[str, Count]] = {view: {} for view in views}
     for result in results:
         total.add(result)
+        paper.add(result)
         if result.oracle == gap.NAME:
             pools.add(result)
         for view, value_of in views.items():
-            counts[view].setdefault(value_of(result), _Count()).add(result)
+            counts[view].setdefault(value_of(result), Count()).add(result)
     tallies = {
         view: {value: count.tally() for value, count in sorted(by_value.items())}
         for view, by_value in counts.items()
@@ -107,10 +115,11 @@ def summarise(
         ),
         control_alarm=gap.control_alarm(pools.controls_failed, pools.controls),
         calls=dict(calls),
+        paper=paper.tables(strata),
     )
 
 
-def _gate(case: str, gate: Gate, count: _Count | None, complete: bool) -> GateResult:
+def _gate(case: str, gate: Gate, count: Count | None, complete: bool) -> GateResult:
     """A gate holds over judged items alone: none may be missing, or in error.
 
     Inconclusive items are only told of where the gate says so.

@@ -66,10 +66,20 @@ def criteria(
                 ("max_difference", name),
                 f'"{name}" is no question of this test case; {did_you_mean(name, names)}',
             )
-    if expected.max_gap is not None and not any(one.kind == "similarity" for one in asked):
+    similar = [one.name for one in asked if one.kind == "similarity"]
+    if expected.max_gap is not None and not similar:
         raise CriteriaError(
             ("max_gap",),
             "max_gap is the margin of a similarity, and none is asked for; use max_difference",
+        )
+    if expected.encoder is not None and not similar:
+        raise CriteriaError(
+            ("encoder",), "an encoder serves a similarity, and none is asked for; remove the key"
+        )
+    if "semantic" in expected.model_fields_set and SEMANTIC not in similar:
+        raise CriteriaError(
+            ("semantic",),
+            "semantic is the panel's measure of similarity, and none is asked for; remove the key",
         )
     return asked
 
@@ -180,9 +190,4 @@ def _with_margins(expected: Gap, asked: Iterator[Asked]) -> Iterator[Asked]:
         margin = expected.max_difference.get(one.name)
         if one.kind == "similarity" and expected.max_gap is not None:
             margin = expected.max_gap
-        yield one if margin is None else _changed(one, margin)
-
-
-def _changed(asked: Asked, margin: float) -> Asked:
-
-    return replace(asked, margin=margin)
+        yield one if margin is None else replace(one, margin=margin)

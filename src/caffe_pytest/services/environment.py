@@ -12,6 +12,7 @@ from typing import Any
 
 from caffe_pytest.hookspecs import SimilarityMetric
 from caffe_pytest.model.test_case import Similarity
+from caffe_pytest.model.triple import KnowledgeBase
 from caffe_pytest.services.plan import CasePlan
 from caffe_pytest.version import __version__
 
@@ -87,14 +88,12 @@ def _case(plan: CasePlan) -> dict[str, Any]:
         "objective": case.objective,
         "intent": {"name": intent.name, "sha256": intent.sha256},
         "knowledge_base": {
-            "name": base.name,
-            "version": base.version,
-            "licence": base.licence,
-            "language": base.language,
-            "triples": len(base.triples),
-            "sha256": base.sha256,
+            **_base(base),
+            **({"parts": [_base(part) for part in base.parts]} if base.parts else {}),
         },
         "pairs": len(plan.design.slots),
+        "populations": dict(sorted(plan.design.populations.items())),
+        "sample": case.prompts.sample and case.prompts.sample.model_dump(),
         "repeats": case.repeats,
         "pools": {name: len(slots) for name, slots in plan.items} if plan.asked else None,
         "seeds": _seeds(plan),
@@ -108,6 +107,17 @@ def _case(plan: CasePlan) -> dict[str, Any]:
             }
             for model in case.environment.models
         ],
+    }
+
+
+def _base(base: KnowledgeBase) -> dict[str, Any]:
+    return {
+        "name": base.name,
+        "version": base.version,
+        "licence": base.licence,
+        "language": base.language,
+        "triples": len(base.triples),
+        "sha256": base.sha256,
     }
 
 

@@ -126,6 +126,7 @@ def pool_answers(
                     prompt=pair.prompts[side],
                     text=text_of(reply),
                     outcome=Outcome.OK if isinstance(reply, Answer) else Outcome(reply.outcome),
+                    aliases=procedure.plan.base.forms(*pair.groups),
                 )
             )
     return answers

@@ -22,6 +22,7 @@ from caffe_pytest.extensions import Extensions
 from caffe_pytest.hookspecs import Provider, SimilarityMetric
 from caffe_pytest.knowledge.find import find_base, known_names
 from caffe_pytest.knowledge.load import load_base
+from caffe_pytest.knowledge.merge import merge
 from caffe_pytest.knowledge.selection import matches, select
 from caffe_pytest.model.answer import Message
 from caffe_pytest.model.prompt_pair import PromptPair
@@ -39,6 +40,7 @@ from caffe_pytest.specs.loader import LoadedCase, read_cases
 from caffe_pytest.specs.yaml_document import first_file
 
 INTENT_SUFFIXES = (".yaml", ".yml")
+_BASE = ("prompts", "knowledge_base")
 POOL = 48
 """Prompt pairs of a pool, where a test case says nothing."""
 SMALL_POOL = 24
@@ -142,6 +144,7 @@ class Planner:
         self._extensions = extensions
         self._loaded_intents: dict[Path, Intent] = {}
         self._loaded_bases: dict[Path, KnowledgeBase] = {}
+        self._merged: dict[tuple[str, ...], KnowledgeBase] = {}
         self._places: dict[str, str] = {}
 
     def plan_file(self, path: Path, shown: str) -> list[CasePlan]:
@@ -170,8 +173,10 @@ class Planner:
         """
         return _CasePlanner(self, loaded).plan()
 
-    def intent_path(self, named: str, near: Path) -> Path | None:
+    def intent_path(self, named: str, near: Path, language: str | None) -> Path | None:
         """The file of a built-in or registered intent, or of a path given instead of a name.
+
+        Of intents with one name, that in the language of the knowledge base.
 
         Raises:
             ProblemsFound: the file of a registered intent is wrong.
@@ -179,7 +184,12 @@ class Planner:
         if named.lower().endswith(INTENT_SUFFIXES):
             return first_file([near / named, Path(named)])
         in_order = sorted(self._extensions.intents, key=lambda path: path.stem != named)
-        return next((path for path in in_order if self.intent(path).name == named), None)
+        there = (path for path in in_order if self.intent(path).name == named)
+        first = next(there, None)
+        spoken = (path for path in there if self.intent(path).file.language == language)
+        if first is None or language in (None, self.intent(first).file.language):
+            return first
+        return next(spoken, first)
 
     def intent(self, path: Path) -> Intent:
         """The intent in a file; raises ProblemsFound."""
@@ -193,6 +203,13 @@ class Planner:
             self._loaded_bases[path] = load_base(path, shown_path(path))
         return self._loaded_bases[path]
 
+    def merged(self, bases: Sequence[KnowledgeBase]) -> KnowledgeBase:
+        """Several bases as one, merged once; raises CaffeError."""
+        key = tuple(base.sha256 for base in bases)
+        if key not in self._merged:
+            self._merged[key] = merge(bases)
+        return self._merged[key]
+
     def place_of(self, identifier: str, place: str) -> str:
         """Where in this session the identifier was seen first."""
         return self._places.setdefault(identifier, place)
@@ -205,7 +222,7 @@ class Planner:
     @property
     def intent_names(self) -> list[str]:
         """What a test case may name as its intent."""
-        return sorted(self.intent(path).name for path in self._extensions.intents)
+        return sorted({self.intent(path).name for path in self._extensions.intents})
 
 
 class _CasePlanner:
@@ -219,7 +236,8 @@ class _CasePlanner:
 
     def plan(self) -> CasePlan:
         self._check_identifier()
-        intent, base = self._intent(), self._base()
+        base = self._base()
+        intent = self._intent(base)
         metric, asked = self._metric(), self._asked(intent)
         providers = self._providers(base) if base is not None else {}
         judge = self._judge(base) if base is not None else None
@@ -254,12 +272,19 @@ class _CasePlanner:
             cause = f'the id "{self._case.id}" stands in {first} already'
             self._complain(("id",), cause, "give each test case its own id")
 
-    def _intent(self) -> Intent | None:
-        named = self._case.intent
+    def _intent(self, base: KnowledgeBase | None) -> Intent | None:
+        named, language = self._case.intent, base.language if base is not None else None
         try:
-            path = self._planner.intent_path(named, self._loaded.path.parent)
+            path = self._planner.intent_path(named, self._loaded.path.parent, language)
             if path is not None:
-                return self._planner.intent(path)
+                intent = self._planner.intent(path)
+                if base is not None and intent.file.language != language:
+                    cause = (
+                        f'the templates of "{intent.name}" are in "{intent.file.language}", the '
+                        f'knowledge base "{base.name}" in "{language}"'
+                    )
+                    self._complain(("intent",), cause, "choose an intent file in that language")
+                return intent
             cause = f'unknown intent "{named}"'
             remedy = did_you_mean(named, self._planner.intent_names)
             if named.lower().endswith(INTENT_SUFFIXES):
@@ -270,7 +295,20 @@ class _CasePlanner:
         return None
 
     def _base(self) -> KnowledgeBase | None:
+        """The base, or all that are named, merged."""
         named = self._case.prompts.knowledge_base
+        bases = [self._named_base(index, name) for index, name in enumerate(named)]
+        there = [base for base in bases if base is not None]
+        if len(there) < len(bases):
+            return None
+        try:
+            return self._planner.merged(there)
+        except CaffeError as error:
+            cause, _, remedy = str(error).partition("; ")
+            self._complain(("prompts", "knowledge_base"), cause, remedy)
+            return None
+
+    def _named_base(self, index: int, named: str) -> KnowledgeBase | None:
         registered = self._planner.extensions.knowledge_bases
         path = find_base(named, self._loaded.path.parent, registered)
         if path is None:
@@ -278,7 +316,8 @@ class _CasePlanner:
             remedy = did_you_mean(named, known_names(self._loaded.path.parent, registered))
             if named.lower().endswith((".csv", ".yaml", ".yml")):
                 cause, remedy = f'no file "{named}"', "give its path from the folder of this file"
-            self._complain(("prompts", "knowledge_base"), cause, remedy)
+            several = len(self._case.prompts.knowledge_base) > 1
+            self._complain((*_BASE, index) if several else _BASE, cause, remedy)
             return None
         try:
             return self._planner.base(path)
@@ -478,7 +517,9 @@ def _notes_on_pools(case: TestCase, design: PairDesign) -> Iterator[str]:
     small = {bias_type: size for bias_type, size in sizes.items() if size < SMALL_POOL}
     if small:
         bias_type, size = min(small.items(), key=lambda entry: entry[1])
+        one = len(small) == 1
+        pools, find = ("pool has", "it finds") if one else ("pools have", "they find")
         yield (
-            f"{case.id}: {len(small)} pools have fewer than {SMALL_POOL} prompt pairs "
-            f"({bias_type}: {size}); they find large differences only"
+            f"{case.id}: {len(small)} {pools} fewer than {SMALL_POOL} prompt pairs "
+            f"({bias_type}: {size}); {find} large differences only"
         )

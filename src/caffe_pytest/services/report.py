@@ -16,6 +16,7 @@ from caffe_pytest.execution.run_folder import RunFolder
 from caffe_pytest.model.run import Result, Summary
 from caffe_pytest.reporting.html import write_html
 from caffe_pytest.reporting.junit import write_junit
+from caffe_pytest.reporting.paper import Strata
 from caffe_pytest.reporting.results import join_parts, read_results
 from caffe_pytest.reporting.summary import summarise
 from caffe_pytest.reporting.text import Findings, shown_path, summary_lines
@@ -57,6 +58,7 @@ def finish(folder: RunFolder, *, skipped: int = 0) -> FinishedRun:
                 "reused": counts.reused,
             },
             failures=counts.failures,
+            strata=Strata.of(environment["cases"]),
         )
         environment |= {
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -118,14 +120,15 @@ def check_writable(target: Path) -> None:
         raise CaffeError(f"{target}: cannot be written: {error.strerror}") from error
 
 
-def write_junit_report(target: Path, folder: RunFolder) -> None:
+def write_junit_report(target: Path, folder: RunFolder, summary: Summary) -> None:
     """The results as JUnit XML, for the front door that is not pytest.
 
     Raises:
         CaffeError: `target` cannot be written.
     """
     try:
-        write_junit(target, read_results(folder.results), folder.run_id)
+        tolerant = {gate.case for gate in summary.gates if gate.inconclusive_allowed}
+        write_junit(target, read_results(folder.results), folder.run_id, tolerant=tolerant)
     except OSError as error:
         raise CaffeError(f"{target}: cannot be written: {error.strerror}") from error
 

@@ -391,7 +391,9 @@ def _judge_call(plan: CasePlan, first: PoolAnswer, second: PoolAnswer) -> Call:
     assert expected.judge is not None
     assert plan.judge is not None
     texts = (first.prompt, first.text or "", second.text or "")
-    prompt, one, other = (masked.text for masked in mask(texts, sorted(first.groups)))
+    prompt, one, other = (
+        masked.text for masked in mask(texts, sorted(first.groups), first.aliases)
+    )
     request = Request(
         identity=plan.judge.identity,
         model=expected.judge.model,
