@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caffe_pytest.errors import DamagedArtefact
-from caffe_pytest.metrics import masking
-from caffe_pytest.metrics.masking import MOST_LOST, PLACEHOLDER, Masked, mask
+from caffe_pytest.metrics.masking import MOST_LOST, PLACEHOLDER, Masked, mask, shipped
 
 GENDER = ("women", "men")
 RACE = ("Black people", "white people")
@@ -335,8 +334,8 @@ def test_time_is_linear_in_the_gaps_of_a_phrase() -> None:
 def test_damaged_forms_are_named(
     content: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    (tmp_path / masking.FORMS).write_bytes(content.encode("utf-8", "surrogatepass"))
-    monkeypatch.setattr(masking, "files", lambda _: tmp_path)
+    (tmp_path / shipped.FORMS).write_bytes(content.encode("utf-8", "surrogatepass"))
+    monkeypatch.setattr(shipped, "files", lambda _: tmp_path)
 
     with pytest.raises(DamagedArtefact, match=r"group_forms\.yaml.*reinstall"):
-        masking._shipped.__wrapped__()
+        shipped.shipped_forms.__wrapped__()
