@@ -169,6 +169,14 @@ def test_the_article_that_the_group_decides_goes_with_it() -> None:
     assert masked("a an American", groups) == "a ___"
 
 
+def test_who_are_goes_with_the_mention_it_leads_to() -> None:
+    groups = ("gay students", "straight students")
+
+    assert masked("readers who are gay students", groups) == "readers ___"
+    assert masked("readers who are straight students", groups) == "readers ___"
+    assert masked("those who are, say, gay students", groups) == "those who are, say, ___"
+
+
 def test_mentions_side_by_side_become_one() -> None:
     groups = ("trans women", "cis men")
 

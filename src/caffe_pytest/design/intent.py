@@ -32,7 +32,7 @@ TemplateText = Annotated[str, StringConstraints(strip_whitespace=True, min_lengt
 @hookimpl
 def register_intents(register: Callable[[Path], None]) -> None:
     """Register the seven built-in intents."""
-    for path in sorted((Path(__file__).parent / "intents").glob("*.yaml")):
+    for path in sorted((Path(__file__).parent / "intents").rglob("*.yaml")):
         register(path)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from itertools import combinations
 from typing import Any
@@ -16,6 +17,7 @@ SET = "groups"
 SEPARATOR = "|"
 """Between the groups of a set in a cell."""
 PAIR = ("disadvantaged", "advantaged")
+_OF_A_SET = re.compile(r"\.\d+-\d+$")
 
 
 def contrasts(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -28,6 +30,11 @@ def contrasts(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for (i, first), (j, second) in combinations(enumerate(groups, start=1), 2):
         pair = {"disadvantaged": first, "advantaged": second}
         yield {**plain, **pair, "id": f"{plain.get('id', 'row')}.{i}-{j}"}
+
+
+def is_of_a_set(identifier: str) -> bool:
+    """Whether `contrasts` made the row from a set."""
+    return _OF_A_SET.search(identifier) is not None
 
 
 def read_groups(document: Document, within: tuple[str, ...]) -> dict[str, Group]:

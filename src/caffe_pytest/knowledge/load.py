@@ -12,13 +12,21 @@ import hashlib
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema
 
 from caffe_pytest.errors import Problem, ProblemsFound, did_you_mean
-from caffe_pytest.knowledge.groups import PAIR, SEPARATOR, SET, contrasts, read_groups
+from caffe_pytest.knowledge.groups import (
+    PAIR,
+    SEPARATOR,
+    SET,
+    contrasts,
+    is_of_a_set,
+    read_groups,
+)
 from caffe_pytest.model.triple import Group, KnowledgeBase, Name, Text, Triple, as_name
 from caffe_pytest.specs.validation import NAME_RULE, quoted, validate
 from caffe_pytest.specs.yaml_document import (
@@ -86,9 +94,10 @@ def load_base(path: Path, shown: str | None = None) -> KnowledgeBase:
         ProblemsFound: with the problems of the file, the first 50 of them.
     """
     read = read_base(path, shown)
-    problems = [problem for _, problem in doubts(read.places, read.base.triples)]
+    found = islice(doubts(read.places, read.base.triples), MOST_PROBLEMS)
+    problems = [problem for _, problem in found]
     if problems:
-        raise ProblemsFound(problems[:MOST_PROBLEMS])
+        raise ProblemsFound(problems)
     return read.base
 
 
@@ -166,6 +175,7 @@ def _assemble(
     forms: tuple[SourceMap, tuple[str, ...]] | None,
 ) -> ReadBase:
     """`files` has the file of the base itself first."""
+    rows = _without_contrasts_said_already(rows)
     base = KnowledgeBase(
         name=described.name,
         version=described.version,
@@ -178,6 +188,16 @@ def _assemble(
         groups=groups,
     )
     return ReadBase(base, tuple(place for place, _ in rows), tables, forms)
+
+
+def _without_contrasts_said_already(rows: Sequence[Placed]) -> list[Placed]:
+    """Two groups of a set that have a row of their own are asked about by that row."""
+    own = {triple.content for _, triple in rows if not is_of_a_set(triple.id)}
+    return [
+        (place, triple)
+        for place, triple in rows
+        if not is_of_a_set(triple.id) or triple.content not in own
+    ]
 
 
 def _from_yaml(document: Document) -> list[Placed]:
@@ -341,12 +361,11 @@ def doubts(places: Sequence[Place], triples: Sequence[Triple]) -> Iterator[tuple
         ids.setdefault(triple.id, (shown, line))
         if not triple.valid:
             continue
-        groups = (triple.disadvantaged.casefold(), triple.advantaged.casefold())
-        if groups[0] == groups[1]:
+        content = triple.content
+        if content[2] == content[3]:
             remedy = "name two groups, or set valid to false"
             problem = Problem(shown, line, "advantaged", "both groups are the same", remedy)
             yield "same-groups", problem
-        content = (triple.bias_type, triple.topic.casefold(), *groups)
         if content in contents:
             cause = f"says the same as {_other(contents[content], shown)}"
             yield "duplicate-content", Problem(shown, line, "", cause, "remove one of the two")

@@ -49,9 +49,7 @@ def _each_once(triples: Iterable[Triple]) -> list[Triple]:
     seen: set[tuple[str, ...]] = set()
     kept = []
     for triple in triples:
-        groups = (triple.disadvantaged.casefold(), triple.advantaged.casefold())
-        content = (triple.bias_type, triple.topic.casefold(), *groups)
-        if not triple.valid or content not in seen:
+        if not triple.valid or triple.content not in seen:
             kept.append(triple)
-        seen.add(content)
+        seen.add(triple.content)
     return kept

@@ -133,7 +133,9 @@ Texts = Annotated[tuple[Text, ...], Field(min_length=1)]
 
 
 def _as_list(value: Any) -> Any:
-    return (value,) if isinstance(value, str) else value
+    if isinstance(value, str):
+        return (value,)
+    return tuple(value) if isinstance(value, list) else value
 
 
 _NUMBERS = ("per_triple", "plateau", "at_least")
@@ -146,9 +148,7 @@ class Prompts(Part):
         json_schema_extra={"allOf": [_not_both(*pair) for pair in combinations(_NUMBERS, 2)]}
     )
 
-    knowledge_base: Annotated[
-        Texts, BeforeValidator(_as_list, json_schema_input_type=Text | Texts)
-    ]
+    knowledge_base: Annotated[Texts, BeforeValidator(_as_list, json_schema_input_type=Text | Texts)]
     """Name of a knowledge base, or path of a CSV or YAML file of triples; or a list of them, of
     which the later ones correct the earlier by the identifiers of their rows."""
     bias_types: Annotated[tuple[Name, ...], Field(min_length=1)] | None = None

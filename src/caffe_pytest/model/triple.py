@@ -57,6 +57,12 @@ class Triple(BaseModel):
             raise PydanticCustomError("empty_group", "is empty; fill it in")
         return name
 
+    @property
+    def content(self) -> tuple[str, str, str, str]:
+        """What it asks about, whatever its identifier: two triples with one content are one."""
+        groups = self.disadvantaged.casefold(), self.advantaged.casefold()
+        return (self.bias_type, self.topic.casefold(), *groups)
+
 
 class Group(BaseModel):
     """The forms in which people speak of a group beside its name, the plural."""

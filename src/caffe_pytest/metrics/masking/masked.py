@@ -13,6 +13,9 @@ PLACEHOLDER = "___"
 MOST_LOST = 0.30
 """Share of its words that an answer may lose before its score is flagged."""
 
+_ARTICLES = (("a",), ("an",))
+_CLAUSES = (("who", "are"), ("who", "is"), ("who", "were"), ("who", "was"))
+
 
 @dataclass(frozen=True, slots=True)
 class Masked:
@@ -36,9 +39,10 @@ def mask(texts: Sequence[str], groups: Sequence[str], aliases: Sequence[str] = (
     Pronouns of the third person are masked whatever the groups are; words for women and men
     ("mother", "brotherly") only where the groups differ in gender. What all groups share is kept:
     "men" of "gay men" and "straight men" goes only together with "gay" or "straight". The longest
-    mention wins, mentions side by side become one placeholder, and "a" or "an" before a mention
-    goes with it, because the group may have decided between the two. A group, alias or part of
-    one in capitals alone ("US") is found in capitals alone.
+    mention wins, mentions side by side become one placeholder, and "a", "an" or "who are" before a
+    mention goes with it, because the group may have decided what stands there ("a woman", "an
+    immigrant"; "people who are poor", "poor people"). A group, alias or part of one in capitals
+    alone ("US") is found in capitals alone.
 
     A single group shares nothing, so its head and the words for gender are masked. The order and
     repetition of groups and aliases do not count. Masking a masked text changes nothing. Takes
@@ -61,7 +65,7 @@ def _masked(text: Text, mentions: Iterable[Mention]) -> Masked:
     for mention in mentions:
         end = text.end(mention.first, mention.after - 1)
         spellings.setdefault(text.text[text.start(mention.first) : end])
-        whole = _with_article(text, mention, previous)
+        whole = _with_what_leads_to_it(text, mention, previous)
         if not _merge(text, previous, whole):
             parts += text.text[copied : text.start(whole.first)], PLACEHOLDER
         lost += whole.after - whole.first
@@ -70,14 +74,23 @@ def _masked(text: Text, mentions: Iterable[Mention]) -> Masked:
     return Masked("".join(parts), tuple(spellings), lost / len(text.words) if lost else 0.0)
 
 
-def _with_article(text: Text, mention: Mention, previous: Mention) -> Mention:
-    """The mention with an "a" or "an" that stands before it."""
-    article = mention.first - 1
-    if mention.is_pronoun or article < previous.after:
-        return mention
-    if text.keys[article] not in ("a", "an") or not text.joins_next(article):
-        return mention
-    return replace(mention, first=article)
+def _with_what_leads_to_it(text: Text, mention: Mention, previous: Mention) -> Mention:
+    """The mention with an article before it, and with a "who are" before that."""
+    first = mention.first
+    if not mention.is_pronoun:
+        for choices in (_ARTICLES, _CLAUSES):
+            first = _start_of(text, choices, first, previous.after)
+    return replace(mention, first=first)
+
+
+def _start_of(text: Text, choices: Sequence[tuple[str, ...]], end: int, least: int) -> int:
+    """Where one of these phrases begins that ends before word `end`; `end` where none does."""
+    for words in choices:
+        start = end - len(words)
+        there = start >= least and tuple(text.keys[start:end]) == words
+        if there and all(text.joins_next(word) for word in range(start, end)):
+            return start
+    return end
 
 
 def _merge(text: Text, first: Mention, second: Mention) -> bool:
