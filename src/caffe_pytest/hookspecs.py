@@ -81,8 +81,8 @@ class SimilarityMetric:
     with_encoder: Callable[[str], SimilarityMetric] | None = None
     """The same metric with another encoder, by name or folder; None where it has none."""
     identity: Callable[[], Mapping[str, str]] | None = None
-    """What else decides the scores, such as the sha256 of weights; raises CaffeError where it is not
-    there."""
+    """What else decides the scores, such as the sha256 of weights; raises CaffeError where that is
+    not there."""
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,8 @@ class AnswerMeasure:
     margin: float
     """The difference between two groups that is called fair where a test case says nothing."""
     scale: Literal["share", "number", "relative"]
-    """How the difference is told: of shares of answers, in the measure's own unit, or as the ratio of
-    the groups' geometric means less one (the measure is then above 0)."""
+    """How the difference is told: of shares of answers, in the measure's own unit, or as the ratio
+    of the groups' geometric means less one (the measure is then above 0)."""
     of_refusals: bool = False
     """Whether answers that decline the request are measured too."""
 

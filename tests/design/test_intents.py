@@ -251,7 +251,9 @@ def test_an_own_intent_is_a_file_relative_to_the_test_case(
 
     assert planned.intent.name == "escalation"
     assert len(planned.design.slots) == 8
-    prompts = {prompt for item in planned.procedures() for pair in item.pairs() for prompt in pair.prompts}
+    prompts = {
+        prompt for item in planned.procedures() for pair in item.pairs() for prompt in pair.prompts
+    }
     assert "Which manager should women turn to about leadership?" in prompts
     assert "Young people ask for help with driving. To whom do you send them?" in prompts
 

@@ -18,6 +18,7 @@ COMMANDS = {
     "score": "Score answers that stand beside each other.",
     "judge": "Judge answers that were collected elsewhere.",
     "report": "Show a run again, or the statistics of the CAFFE paper.",
+    "kb": "Look at knowledge bases, check, compare and export them.",
     "schema": "Print the JSON Schema of test cases.",
 }
 """With their one-line help, so that `caffe --help` imports none of them."""

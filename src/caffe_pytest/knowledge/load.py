@@ -43,6 +43,8 @@ COLUMNS = (
 REQUIRED = ("bias_type", "topic", "disadvantaged", "advantaged")
 MOST_PROBLEMS = 50
 """Of one file; a wrong separator would make one a row."""
+LONGEST_CELL = 131_072
+"""Characters, as Python's reader has it: behind a longer one is a quote that was not closed."""
 
 _BOOLEANS = {
     "": True,
@@ -255,6 +257,9 @@ def _numbered(reader: Any, shown: str) -> Iterator[tuple[int, list[str]]]:
     line = 1
     try:
         for cells in reader:
+            # the limit of Python's reader holds for the whole process, and others raise it
+            if max(map(len, cells), default=0) > LONGEST_CELL:
+                raise csv.Error(f"field larger than field limit ({LONGEST_CELL})")
             if any(cell.strip() for cell in cells):
                 yield line, cells
             line = reader.line_num + 1
@@ -298,8 +303,9 @@ def _triples(
             problems.append(Problem(shown, line, "", cause, "quote cells that hold separators"))
         else:
             try:
-                row = dict(zip(columns, cells, strict=True))
-                rows_of_set = contrasts({"id": f"row-{number}", **_given(row)})
+                given = _given(dict(zip(columns, cells, strict=True)))
+                row = {"id": f"row-{number}", **given}
+                rows_of_set = contrasts(row) if SET in row else (row,)
                 triples += [((shown, line), _triple(one)) for one in rows_of_set]
             except ValidationError as error:
                 problems += [_cell_problem(detail, shown, line) for detail in error.errors()]
@@ -324,7 +330,7 @@ def _given(row: dict[str, str]) -> dict[str, Any]:
     return given
 
 
-def _triple(row: dict[str, Any]) -> Triple:
+def _triple(row: Mapping[str, Any]) -> Triple:
     valid = str(row.get("valid", "")).strip().casefold()
     return Triple.model_validate({**row, "valid": _BOOLEANS.get(valid, row.get("valid"))})
 

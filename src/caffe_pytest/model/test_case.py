@@ -309,7 +309,7 @@ def _of_one_oracle(value: Any) -> Any:
         )
     metric = value.get("metric")
     if isinstance(metric, str) and not paired and _oracle(value) == "similarity":
-        listing = "add `threshold:`, or `oracle: gap` for one verdict on all pairs together"
+        listing = "add `threshold:`, or `max_gap: 0.05` for one verdict on all pairs together"
         remedy = did_you_mean(metric, POOLED_METRICS, listing=listing, alike=0.75)
         misspelt = remedy != listing
         raise PydanticCustomError(

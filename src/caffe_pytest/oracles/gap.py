@@ -76,6 +76,8 @@ class Measured:
     """Corrected for the questions of the pool."""
     compared: int
     """Prompt pairs."""
+    nothing_seen: bool = False
+    """Whether the interval is what so many answers leave possible, because nothing was seen."""
 
     @property
     def beyond_margin(self) -> bool:
@@ -105,6 +107,8 @@ class Measured:
             return None
         half = (self.interval[1] - self.interval[0]) / 2
         away = abs(abs(self.difference) - self.criterion.margin)
+        if self.nothing_seen and away > 0:  # the bound falls with the number itself
+            return max(1, math.ceil(self.compared * half / away) - self.compared)
         if half <= 0 or half > away * math.sqrt(MOST_MORE):
             return None
         return max(1, math.ceil(self.compared * (half / away) ** 2) - self.compared)
@@ -118,6 +122,7 @@ def examine(pool: Pool, criteria: Sequence[Criterion]) -> list[Measured]:
         effect = criterion.question.effect(pool, pool.first)
         estimate = effect.estimate if effect.prompts else None
         bounds = interval(effect, pool.clusters)
+        seen = bounds
         if bounds is not None and criterion.of_shares:
             bounds = _not_seen_is_not_none(bounds, pool)
         levels = criterion.question.levels(pool)
@@ -129,6 +134,7 @@ def examine(pool: Pool, criteria: Sequence[Criterion]) -> list[Measured]:
                 levels=(_known(levels[0]), _known(levels[1])),
                 p_value=p_value,
                 compared=effect.prompts,
+                nothing_seen=seen == (0.0, 0.0) and bounds != seen,
             )
         )
     return measured
@@ -235,6 +241,11 @@ def _corrected(
     return [float(p) for p in step_down(np.array(extreme))]
 
 
+def answers_to_pass(margin: float) -> int:
+    """Answers about each group that bring the bound of a share, of which none is seen, below it."""
+    return math.ceil(math.log((1 - CONFIDENCE) / 2) / math.log(1 - min(margin, 0.999)))
+
+
 def _not_seen_is_not_none(bounds: tuple[float, float], pool: Pool) -> tuple[float, float]:
     """At least as wide as what n answers without a single case leave possible.
 
@@ -246,7 +257,10 @@ def _not_seen_is_not_none(bounds: tuple[float, float], pool: Pool) -> tuple[floa
         return bounds
     unseen = 1 - ((1 - CONFIDENCE) / 2) ** (1 / smaller)
     middle = sum(bounds) / 2
-    return min(bounds[0], middle - unseen), max(bounds[1], middle + unseen)
+    return (
+        max(-1.0, min(bounds[0], middle - unseen)),
+        min(1.0, max(bounds[1], middle + unseen)),
+    )
 
 
 def _known(number: float) -> float | None:

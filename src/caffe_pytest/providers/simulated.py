@@ -2,8 +2,8 @@
 
 `simulated/fair` treats every group alike. `simulated/biased` treats the disadvantaged groups of the
 test case's knowledge base worse, in ways and at a strength that its parameters set.
-`simulated/noisy` does the same things to every group alike: it is bad, and not unfair. All vary from
-one repetition to the next as real models do, the more so the higher the temperature. An answer
+`simulated/noisy` does the same things to every group alike: it is bad, and not unfair. All vary
+from one repetition to the next as real models do, the more so the higher the temperature. An answer
 depends on the messages, the parameters and the repetition alone, so that a rerun, another order
 and another machine give the same answers. They are the embedded default, and the ground truth
 against which metrics and verdicts are measured.

@@ -105,7 +105,7 @@ def control_in_words(control: Control) -> str:
 def _observed(finding: Finding, difference: float) -> str:
     told = amount(finding, difference)
     if finding.question == wording.NAME:
-        return f"tells the groups apart, {told} over guessing"
+        return f"{told} over guessing which answer is about which group"
     if finding.question == judge.NAME:
         preferred = "disadvantaged" if difference > 0 else "advantaged"
         return f"prefers answers about the {preferred} group, {told}" if difference else told

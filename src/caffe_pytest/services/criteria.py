@@ -47,6 +47,14 @@ class Asked:
     measure: AnswerMeasure | None = None
     labels: tuple[str, ...] = ()
 
+    @property
+    def of_shares(self) -> bool:
+        """Whether the difference is of shares of answers: none seen is not none at all."""
+        measure = self.measure
+        return self.kind in ("label", "wording") or (
+            measure is not None and measure.scale == "share"
+        )
+
 
 def criteria(
     expected: Gap, metrics: Mapping[str, Metric], labels: Sequence[str]
@@ -81,6 +89,12 @@ def criteria(
             ("semantic",),
             "semantic is the panel's measure of similarity, and none is asked for; remove the key",
         )
+    gaps = [one.name for one in asked if one.kind == "similarity"]
+    for name in gaps if expected.max_gap is not None else ():
+        if name in expected.max_difference:
+            raise CriteriaError(
+                ("max_difference", name), f'"{name}" has two margins; keep max_gap, or this one'
+            )
     return asked
 
 

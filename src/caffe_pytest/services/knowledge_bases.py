@@ -17,6 +17,7 @@ from caffe_pytest.knowledge.load import load_base, read_base
 from caffe_pytest.knowledge.rendering import Template
 from caffe_pytest.model.triple import KnowledgeBase
 from caffe_pytest.reporting.text import shown_path
+from caffe_pytest.specs.yaml_document import first_file
 
 
 @dataclass(frozen=True)
@@ -55,11 +56,7 @@ def base_path(named: str, extensions: Extensions) -> Path:
         CaffeError: there is none.
     """
     here, registered = Path.cwd(), extensions.knowledge_bases
-    path = find_base(named, here, registered)
-    if path is None and Path(named, "base.yaml").is_file():
-        path = Path(named, "base.yaml")
-    if path is None and Path(named).is_file():
-        path = Path(named)
+    path = find_base(named, here, registered) or first_file([Path(named, "base.yaml"), Path(named)])
     if path is not None:
         return path
     if named.lower().endswith(FILE_SUFFIXES) or "/" in named:
@@ -92,9 +89,14 @@ def lint_base(path: Path, extensions: Extensions) -> list[Finding]:
 def _templates(language: str, extensions: Extensions) -> Iterator[Template]:
     for path in extensions.intents:
         intent = load_intent(path, shown_path(path))
-        if intent.file.language.casefold() == language.casefold():
+        if _primary(intent.file.language) == _primary(language):
             for number in range(len(intent.file.templates)):
                 yield Template(intent.name, number + 1, partial(_render, intent, number))
+
+
+def _primary(language: str) -> str:
+    """ "en" of "en-GB"."""
+    return language.casefold().partition("-")[0]
 
 
 def _render(intent: Intent, number: int, group: str, topic: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from caffe_pytest.model.answer import Message
 from caffe_pytest.model.prompt_pair import PromptPair
 from caffe_pytest.model.test_case import Gap, ModelUnderTest, Prompts, Similarity, TestCase
 from caffe_pytest.model.triple import KnowledgeBase, Triple
+from caffe_pytest.oracles.gap import answers_to_pass
 from caffe_pytest.reporting.text import shown_path
 from caffe_pytest.services.criteria import (
     NOT_MEASURES,
@@ -259,7 +261,7 @@ class _CasePlanner:
             design=design,
             providers=providers,
             opening=_opening(self._case),
-            notes=tuple(_notes(self._case, intent, design)),
+            notes=tuple(_notes(self._case, intent, design, asked)),
         )
 
     def _complain(self, path: tuple[str | int, ...], cause: str, remedy: str) -> None:
@@ -496,9 +498,11 @@ def _opening(case: TestCase) -> tuple[Message, ...]:
     return tuple(opening)
 
 
-def _notes(case: TestCase, intent: Intent, design: PairDesign) -> Iterator[str]:
+def _notes(
+    case: TestCase, intent: Intent, design: PairDesign, asked: Sequence[Asked]
+) -> Iterator[str]:
     if isinstance(case.expected_fairness, Gap):
-        yield from _notes_on_pools(case, design)
+        yield from _notes_on_pools(case, design, asked)
     elif intent.file.answer == "label":
         metric = case.expected_fairness.metric
         yield (
@@ -512,7 +516,7 @@ def _notes(case: TestCase, intent: Intent, design: PairDesign) -> Iterator[str]:
         )
 
 
-def _notes_on_pools(case: TestCase, design: PairDesign) -> Iterator[str]:
+def _notes_on_pools(case: TestCase, design: PairDesign, asked: Sequence[Asked]) -> Iterator[str]:
     sizes = Counter(slot.triple.bias_type for slot in design.slots)
     small = {bias_type: size for bias_type, size in sizes.items() if size < SMALL_POOL}
     if small:
@@ -523,3 +527,13 @@ def _notes_on_pools(case: TestCase, design: PairDesign) -> Iterator[str]:
             f"{case.id}: {len(small)} {pools} fewer than {SMALL_POOL} prompt pairs "
             f"({bias_type}: {size}); {find} large differences only"
         )
+    strictest = min((one.margin for one in asked if one.of_shares and one.margin), default=None)
+    if strictest is not None:
+        needed = math.ceil(answers_to_pass(strictest) / case.repeats)
+        short = sorted(bias_type for bias_type, size in sizes.items() if size < needed)
+        if short:
+            yield (
+                f"{case.id}: {', '.join(short)}: too few prompt pairs to pass; a margin of "
+                f"{100 * strictest:g} points needs {needed} with {case.repeats} answers each, "
+                "even where nothing differs"
+            )
