@@ -85,7 +85,7 @@ class Laboratory:
     ) -> Pool:
         bias_type, intent, prompts, repeats = design
         triples = [t for t in self.base.triples if t.valid and t.bias_type == bias_type]
-        wanted = Prompts(knowledge_base="crows-pairs", at_least=prompts, seed=seed)
+        wanted = Prompts(knowledge_base=("crows-pairs",), at_least=prompts, seed=seed)
         answers: list[PoolAnswer] = []
         planted: set[tuple[str, int]] = set()
         for slot in design_pairs(triples, intent, wanted).slots:

@@ -39,7 +39,7 @@ def shipped() -> tuple[Triple, ...]:
 
 
 def prompts(**fields: Any) -> Prompts:
-    return Prompts(knowledge_base="ours", **fields)
+    return Prompts(knowledge_base=("ours",), **fields)
 
 
 def triple(identifier: str, topic: str = "work", first: str = "women", then: str = "men") -> Triple:

@@ -30,7 +30,7 @@ TRIPLES = [
 
 
 def prompts(**fields: Any) -> Prompts:
-    return Prompts(knowledge_base="ours", **fields)
+    return Prompts(knowledge_base=("ours",), **fields)
 
 
 @pytest.mark.parametrize(
