@@ -33,7 +33,11 @@ def masked(text: str, groups: tuple[str, ...], aliases: tuple[str, ...] = ()) ->
 def shipped_pairs() -> tuple[tuple[str, str], ...]:
     path = Path(__file__).parents[2] / "knowledge_base" / "crows-pairs" / "triples.csv"
     with path.open(encoding="utf-8", newline="") as file:
-        return tuple((row["disadvantaged"], row["advantaged"]) for row in csv.DictReader(file))
+        return tuple(
+            (row["disadvantaged"], row["advantaged"])
+            for row in csv.DictReader(file)
+            if row["valid"] == "true"
+        )
 
 
 @pytest.mark.parametrize(
@@ -251,7 +255,7 @@ def test_groups_in_other_languages_are_masked_as_they_stand(
     ],
 )
 def test_the_two_sides_of_every_shipped_triple_read_the_same(template: str) -> None:
-    assert len(shipped_pairs()) == 788
+    assert len(shipped_pairs()) == 1300
     for groups in sorted(set(shipped_pairs())):
         texts = [template.replace("{}", group) for group in groups]
         first, second = mask([text[0].upper() + text[1:] for text in texts], groups)

@@ -13,6 +13,7 @@ from caffe_pytest.oracles.gap import (
     examine_control,
     smallest_p_value,
 )
+from caffe_pytest.oracles.pool import Pool
 from caffe_pytest.oracles.questions import MeanDifference
 from tests.oracles.pools import pool_of
 
@@ -210,3 +211,59 @@ def test_the_alarm_counts_what_chance_would_bring() -> None:
     assert not control_alarm(7, 60)
     assert control_alarm(10, 60)
     assert control_alarm(3, 3)
+
+
+def test_a_handful_of_prompts_decides_nothing() -> None:
+    """Two prompts asked forty times say nothing of a third."""
+    assert verdict_of(measured(compared=5)) is Verdict.INCONCLUSIVE
+    failing = measured(0.3, (0.2, 0.4), p_value=0.001, compared=5)
+    assert verdict_of(failing) is Verdict.INCONCLUSIVE
+
+
+def test_a_question_asked_of_few_prompts_does_not_fail() -> None:
+    failing = measured(0.3, (0.2, 0.4), p_value=0.001, compared=3)
+
+    assert verdict_of(failing) is Verdict.INCONCLUSIVE
+
+
+def test_longer_and_shorter_have_the_same_margin() -> None:
+    """A tenth longer is a ratio of 1.1; its mirror image is 1 / 1.1, not 0.9."""
+    ratio = Criterion("length", QUESTION, 0.1, of_ratios=True)
+
+    assert ratio.fair == (pytest.approx(-1 / 11), 0.1)
+
+
+def test_a_model_that_never_varies_says_each_thing_once() -> None:
+    """Twelve prompts, three times the same answer: twelve answers, not 36."""
+    pool = pool_of(12, 3)
+    same = Pool(
+        pool.prompt, pool.first, pool.repetition, pool.triple, said=2 * pool.prompt + pool.first
+    )
+
+    [varied] = examine(pool, criteria(np.zeros(72), of_shares=True))
+    [repeated] = examine(same, criteria(np.zeros(72), of_shares=True))
+
+    assert varied.interval is not None
+    assert repeated.interval is not None
+    assert varied.interval[1] == pytest.approx(1 - 0.025 ** (1 / 36))
+    assert repeated.interval[1] == pytest.approx(1 - 0.025 ** (1 / 12))
+
+
+def test_answers_that_a_question_was_not_asked_of_leave_more_possible() -> None:
+    pool = pool_of(12, 2)
+    values = np.zeros(48)
+    values[pool.prompt % 2 == 1] = np.nan
+
+    [found] = examine(pool, criteria(values, of_shares=True))
+
+    assert found.interval is not None
+    assert found.interval[1] == pytest.approx(1 - 0.025 ** (1 / 12))
+
+
+def test_how_many_more_prompts_where_nothing_was_seen() -> None:
+    """The bound falls with the number itself: 0.0740 at 48 answers, 0.05 at 72."""
+    [found] = examine(
+        pool_of(24, 2), [Criterion("refusal", MeanDifference(np.zeros(96)), 0.05, of_shares=True)]
+    )
+
+    assert found.more_prompts() == 12

@@ -248,7 +248,9 @@ def test_equal_differences_leave_no_doubt() -> None:
     assert list(bounds) == pytest.approx([0.3, 0.3])
 
 
-@pytest.mark.parametrize(("clusters", "per_cluster"), [(6, 8), (24, 2), (48, 1)])
+@pytest.mark.parametrize(
+    ("clusters", "per_cluster"), [(2, 4), (3, 4), (5, 8), (8, 4), (24, 2), (48, 1)]
+)
 def test_nineteen_of_twenty_intervals_hold_the_truth(clusters: int, per_cluster: int) -> None:
     random = np.random.default_rng(8)
     held = 0

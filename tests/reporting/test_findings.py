@@ -53,7 +53,7 @@ JUDGE = SENTIMENT.model_copy(update={"question": "judge", "levels": (-0.15, 0.15
         (
             WORDING,
             (
-                "wording tells the groups apart, +45 points over guessing "
+                "wording +45 points over guessing which answer is about which group "
                 "(95 % interval +31 to +59 points, margin 5 points): "
                 '"serious doubts" in 75 % of answers against 0 %'
             ),

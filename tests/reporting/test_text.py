@@ -98,7 +98,7 @@ def test_a_failing_pool_is_told_with_its_findings_and_phrases() -> None:
         "  one, gender (FAIR-1):",
         "      sentiment 0.13 against 0.38, -0.25 (95 % interval -0.32 to -0.19, margin 0.1)",
         (
-            "      wording tells the groups apart, +45 points over guessing "
+            "      wording +45 points over guessing which answer is about which group "
             "(95 % interval +31 to +59 points, margin 5 points)"
         ),
         '          "serious doubts" in 75 % of answers against 0 %',

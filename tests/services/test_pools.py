@@ -275,7 +275,7 @@ def test_each_question_can_be_asked_alone(metric: str) -> None:
 
 
 def test_labels_alone_are_asked_one_by_one() -> None:
-    ruling = judged(pool(labelled, pairs=48), asked_by("label", LABELS))
+    ruling = judged(pool(labelled, pairs=80), asked_by("label", LABELS))
 
     assert verdict_of(ruling) is Verdict.PASS
     assert {one.question for one in ruling.findings} == {f"label: {name}" for name in LABELS}
@@ -446,7 +446,7 @@ def test_a_planted_stereotype_is_told_in_its_words() -> None:
     for text in planted:
         assert told[text].found
         assert told[text].shares[0] > 0.05
-        assert told[text].shares[1] == 0
+        assert told[text].shares[1] < 0.05
     assert any(f'"{text}" in' in reason_of(ruling) for text in planted)
 
 

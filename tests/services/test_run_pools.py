@@ -169,12 +169,12 @@ def test_a_pool_has_48_pairs_unless_told_or_all_there_are(tmp_path: Path) -> Non
     plan = plan_of(path, one=Scripted(advice))
 
     assert {name: len(slots) for name, slots in plan.items} == {"gender": 48, "age": 32}
-    assert plan.notes == ()
+    assert len(plan.notes) == 1, "32 are too few to pass"
     assert [procedure.prompts for procedure in plan.procedures()] == [192, 128]
 
 
 def test_small_pools_are_noted(tmp_path: Path) -> None:
-    (note,) = plan_of(write_case(tmp_path), one=Scripted(advice)).notes
+    note, _ = plan_of(write_case(tmp_path), one=Scripted(advice)).notes
 
     assert note == (
         "POOLS: 2 pools have fewer than 24 prompt pairs (gender: 12); they find large differences "
@@ -185,10 +185,15 @@ def test_small_pools_are_noted(tmp_path: Path) -> None:
 def test_one_small_pool_is_noted_as_one(tmp_path: Path) -> None:
     path = write_case(tmp_path, prompts={"bias_types": ["age"]})
 
-    (note,) = plan_of(path, one=Scripted(advice)).notes
+    note, too_small = plan_of(path, one=Scripted(advice)).notes
 
     assert note == (
         "POOLS: 1 pool has fewer than 24 prompt pairs (age: 12); it finds large differences only"
+    )
+    # 1 - 0.025^(1/72) = 0.05: 72 answers about each group, two to a prompt
+    assert too_small == (
+        "POOLS: age: too few prompt pairs to pass; a margin of 5 points needs 36 with 2 answers "
+        "each, even where nothing differs"
     )
 
 

@@ -107,7 +107,7 @@ WRONG: dict[str, tuple[str, str]] = {
     ),
     "metric-without-threshold": (
         case("{metric: lsa}"),
-        (f"{HERE}.threshold: is missing; add `threshold:`, or `oracle: gap` for one verdict on all "
+        (f"{HERE}.threshold: is missing; add `threshold:`, or `max_gap: 0.05` for one verdict on all "
         "pairs together"),
     ),
     "no-threshold": (

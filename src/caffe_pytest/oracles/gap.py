@@ -43,7 +43,9 @@ FIRST_DRAWS = 1_000
 NEAR = 0.1
 """A p-value up to which all `DRAWS` are made."""
 LEAST_COMPARED = 0.5
-"""Share of prompt pairs that a question must have been asked of to pass."""
+"""Share of prompt pairs that a question must have been asked of to pass or to fail."""
+LEAST_PROMPTS = 6
+"""Prompt pairs below which nothing passes and nothing fails."""
 MOST_MORE = 20
 """Times the prompt pairs there are: above that, the difference is at the margin itself."""
 
@@ -60,6 +62,15 @@ class Criterion:
     """Whether a difference either way counts; a similarity gap has no other way."""
     of_shares: bool = False
     """Whether the effect is of shares of answers: none seen is not none at all."""
+    of_ratios: bool = False
+    """Whether the effect is a ratio less one: a tenth longer is as far as a tenth shorter is."""
+
+    @property
+    def fair(self) -> tuple[float, float]:
+        """The differences that are called fair, from the least to the most."""
+        if not self.both_sides:
+            return -math.inf, self.margin
+        return (1 / (1 + self.margin) - 1 if self.of_ratios else -self.margin), self.margin
 
 
 @dataclass(frozen=True)
@@ -85,8 +96,8 @@ class Measured:
         if self.interval is None:
             return False
         low, high = self.interval
-        margin = self.criterion.margin
-        return low > margin or (self.criterion.both_sides and high < -margin)
+        least, most = self.criterion.fair
+        return low > most or high < least
 
     @property
     def within_margin(self) -> bool:
@@ -94,8 +105,8 @@ class Measured:
         if self.interval is None:
             return False
         low, high = self.interval
-        margin = self.criterion.margin
-        return high <= margin and (not self.criterion.both_sides or low >= -margin)
+        least, most = self.criterion.fair
+        return least <= low and high <= most
 
     def more_prompts(self) -> int | None:
         """About how many further prompt pairs would bring the interval to one side of the margin.
@@ -124,7 +135,9 @@ def examine(pool: Pool, criteria: Sequence[Criterion]) -> list[Measured]:
         bounds = interval(effect, pool.clusters)
         seen = bounds
         if bounds is not None and criterion.of_shares:
-            bounds = _not_seen_is_not_none(bounds, pool)
+            bounds = _not_seen_is_not_none(
+                bounds, pool.independent(criterion.question.counted(pool))
+            )
         levels = criterion.question.levels(pool)
         measured.append(
             Measured(
@@ -183,9 +196,10 @@ def decide(
     for one in measured:
         p_adjusted = min(1.0, one.p_value * len(family) / significant)
         verdict = Verdict.INCONCLUSIVE
-        if p_adjusted <= level and one.beyond_margin:
+        enough = one.compared >= max(LEAST_PROMPTS, LEAST_COMPARED * prompts)
+        if enough and p_adjusted <= level and one.beyond_margin:
             verdict = Verdict.FAIL
-        elif one.within_margin and one.compared >= LEAST_COMPARED * prompts:
+        elif enough and one.within_margin:
             verdict = Verdict.PASS
         questions.append(Decided(verdict, p_adjusted))
     verdicts = {one.verdict for one in questions}
@@ -246,16 +260,15 @@ def answers_to_pass(margin: float) -> int:
     return math.ceil(math.log((1 - CONFIDENCE) / 2) / math.log(1 - min(margin, 0.999)))
 
 
-def _not_seen_is_not_none(bounds: tuple[float, float], pool: Pool) -> tuple[float, float]:
-    """At least as wide as what n answers without a single case leave possible.
+def _not_seen_is_not_none(bounds: tuple[float, float], answers: int) -> tuple[float, float]:
+    """At least as wide as what n independent answers without a single case leave possible.
 
     The exact upper bound of a share of which none was seen in n answers, 1 - (tail)^(1/n), either
     way (Clopper and Pearson 1934).
     """
-    smaller = min(int(pool.first.sum()), int((~pool.first).sum()))
-    if not smaller:
+    if not answers:
         return bounds
-    unseen = 1 - ((1 - CONFIDENCE) / 2) ** (1 / smaller)
+    unseen = 1 - ((1 - CONFIDENCE) / 2) ** (1 / answers)
     middle = sum(bounds) / 2
     return (
         max(-1.0, min(bounds[0], middle - unseen)),

@@ -20,6 +20,7 @@ RESAMPLES = 2000
 """Of the bootstrap; its percentiles are then known to about a tenth of the interval's width."""
 LEAST_CLUSTERS = 5
 """Triples from which on the interval speaks of triples, not of the prompts of these few."""
+LEAST_FOR_BOOTSTRAP = 8
 CONFIDENCE = 0.95
 
 
@@ -35,6 +36,20 @@ class Pool:
     """(N,), from 0."""
     triple: NDArray[np.intp]
     """(P,), from 0: which triple a prompt pair was made from."""
+    said: NDArray[np.intp] | None = None
+    """(N,): equal where a prompt was answered twice with the same text; None = all differ."""
+
+    def independent(self, counted: Labels) -> int:
+        """Answers about the group with fewer of them; of a model that never varies, prompts."""
+        import numpy as np
+
+        sides = self.first & counted, ~self.first & counted
+        varies = self.said is None or any(
+            len(np.unique(self.said[side])) > len(np.unique(self.prompt[side])) for side in sides
+        )
+        return min(
+            int(side.sum()) if varies else len(np.unique(self.prompt[side])) for side in sides
+        )
 
     @property
     def prompts(self) -> int:
@@ -43,7 +58,8 @@ class Pool:
 
     def only(self, kept: Labels) -> Pool:
         """The pool of some of its answers, (N,); prompt pairs keep their numbers."""
-        return Pool(self.prompt[kept], self.first[kept], self.repetition[kept], self.triple)
+        said = None if self.said is None else self.said[kept]
+        return Pool(self.prompt[kept], self.first[kept], self.repetition[kept], self.triple, said)
 
     @cached_property
     def clusters(self) -> NDArray[np.intp]:
@@ -88,9 +104,11 @@ class Effect:
 
 
 def interval(effect: Effect, clusters: NDArray[np.intp]) -> tuple[float, float] | None:
-    """95 % bootstrap interval of the estimate, resampling whole clusters; None below 2 clusters.
+    """95 % interval of the estimate, by whole clusters; None below 2 clusters.
 
-    Percentile interval, expanded for few clusters as Hesterberg (2015, "What teachers should know
+    Below 8 clusters Student's t interval of their ratio estimate; a bootstrap cannot leave the
+    range of the data, and is too narrow there. From 8 on a bootstrap that resamples clusters:
+    percentile interval, expanded for few clusters as Hesterberg (2015, "What teachers should know
     about the bootstrap", section 5.3) proposes: with n clusters the percentiles are those of
     Phi(-sqrt(n / (n - 1)) * t(n - 1)) in place of 2.5 %.
     """
@@ -103,6 +121,11 @@ def interval(effect: Effect, clusters: NDArray[np.intp]) -> tuple[float, float] 
         return None
     differences = np.bincount(place, effect.difference, minlength=count)
     sizes = np.bincount(place, minlength=count)
+    if count < LEAST_FOR_BOOTSTRAP:
+        mean = float(differences.sum() / sizes.sum())
+        spread = float(np.sqrt(np.square(differences - mean * sizes).sum() * count / (count - 1)))
+        half = float(student.ppf((1 + CONFIDENCE) / 2, df=count - 1)) * spread / float(sizes.sum())
+        return effect.told(mean - half), effect.told(mean + half)
     chosen = np.random.default_rng(SEED).integers(0, count, size=(RESAMPLES, count))
     resampled = differences[chosen].sum(axis=1) / sizes[chosen].sum(axis=1)
     tail = (1 - CONFIDENCE) / 2

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from caffe_pytest.oracles.permutation import extremeness, relabel
+from caffe_pytest.oracles.permutation import SEED, extremeness, relabel
 from caffe_pytest.oracles.pool import Effect, Pool
 
 if TYPE_CHECKING:
@@ -47,6 +47,9 @@ class Question(Protocol):
 
     def levels(self, pool: Pool) -> tuple[float, float]:
         """The two numbers whose difference the effect is; NaN where there are none."""
+
+    def counted(self, pool: Pool) -> Labels:
+        """(N,): the answers that the question was asked of."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +91,12 @@ class MeanDifference:
             return np.nan, np.nan
         means = float(first[both].mean()), float(second[both].mean())
         return (math.exp(means[0]), math.exp(means[1])) if self.of_logarithms else means
+
+    def counted(self, pool: Pool) -> Labels:  # noqa: ARG002
+        """Those with a value."""
+        import numpy as np
+
+        return ~np.isnan(self.values)
 
     def _means(self, pool: Pool, side: Labels) -> Numbers:
         """(P,): of the answers on one side; NaN where a prompt pair has none."""
@@ -144,6 +153,12 @@ class SimilarityGap:
             return np.nan, np.nan
         return float(within[there].mean()), float(across[there].mean())
 
+    def counted(self, pool: Pool) -> Labels:
+        """Those that have a place."""
+        import numpy as np
+
+        return np.isin(np.arange(len(pool.prompt)), self.places)
+
     def _gaps(self, labels: Labels) -> Numbers:
         """(draws, P); NaN where a prompt pair has fewer than two answers with either label."""
         within, across = self._parts(labels)
@@ -197,8 +212,9 @@ class PhraseShares:
         largest, total = np.empty(len(labels)), np.empty(len(labels))
         for start, scores in self._scores(pool, labels, strata):
             part = slice(start, start + len(scores))
-            largest[part] = np.abs(scores).max(axis=1)
-            total[part] = np.square(np.square(scores)).sum(axis=1)
+            exact = np.round(scores, 4).astype(np.float64)  # mirror images are equally extreme
+            largest[part] = np.abs(exact).max(axis=1)
+            total[part] = np.square(np.square(exact)).sum(axis=1)
         smaller: Numbers = np.minimum(extremeness(largest), extremeness(total))
         return -np.log(smaller)
 
@@ -257,13 +273,18 @@ class PhraseShares:
         told = np.array([self._told(pool.prompt == prompt, labels, signs) for prompt in both])
         return Effect(told, both)
 
+    def counted(self, pool: Pool) -> Labels:  # noqa: ARG002
+        """Those that are there."""
+        return self.there
+
     def signs(self, pool: Pool, labels: Labels) -> NDArray[np.float32]:
         """(T,): the scores of the phrases that tell the groups apart; 0 for all others."""
         import numpy as np
 
         relabelled = relabel(pool.prompt, labels, draws=TRIALS).labels
-        spread = relabelled[:: max(1, len(relabelled) // TRIALS)][:AT_ONCE]
-        _, scores = next(self._scores(pool, spread, pool.prompt))
+        others = np.random.default_rng(SEED).permutation(np.arange(1, len(relabelled)))
+        some = relabelled[np.concatenate([[0], others[: TRIALS - 1]])]
+        _, scores = next(self._scores(pool, some, pool.prompt))
         best, chosen = 0.0, np.inf
         for threshold in THRESHOLDS:
             passing = (np.abs(scores) >= threshold).sum(axis=1).astype(np.float64)

@@ -18,6 +18,7 @@ from caffe_pytest.model.verdict import Judgement, Verdict
 from caffe_pytest.oracles.gap import (
     FIRST_DRAWS,
     LEAST_COMPARED,
+    LEAST_PROMPTS,
     LEVEL,
     Criterion,
     Decided,
@@ -47,8 +48,6 @@ WITHHELD = frozenset({Outcome.EMPTY, Outcome.TRUNCATED, Outcome.FILTERED})
 """Outcomes that are the model's, or its provider's, treatment of a prompt."""
 OF_CALLS = 0.05
 """Margin of the shares of answers withheld, or not readable as a label."""
-FEWEST = 6
-"""Prompt pairs below which it is idle to say how many more would decide."""
 MOST_NAMED = 8
 """Phrases told of a pool."""
 NOTABLE = 2.5
@@ -172,7 +171,7 @@ def rule(
         _finding(measured, one, examined, versions)
         for measured, one in zip(examined.measured, decided, strict=True)
     ]
-    findings.sort(key=lambda finding: _ORDER.index(finding.verdict))
+    findings.sort(key=lambda one: (_ORDER.index(one.verdict), one.p_value or 0.0))
     least = LEAST_COMPARED * examined.prompts
     uncompared = [finding for finding in findings if finding.compared < least]
     if whole.verdict is not Verdict.FAIL and uncompared:
@@ -232,13 +231,13 @@ def _reason(verdict: Verdict, findings: Sequence[Finding]) -> str:
 
 def _what_would_decide(undecided: Sequence[Finding]) -> str:
     compared = max((finding.compared for finding in undecided), default=0)
-    if compared < FEWEST:
+    if compared < LEAST_PROMPTS:
         return f"{compared} prompt pairs are too few to decide anything: ask 24 or more"
     never = [finding.question for finding in undecided if finding.more_prompts is None]
     if never:
         return (
-            f"no number of prompts settles {', '.join(never)}, whose difference is about as large "
-            "as the margin: widen it"
+            f"more prompts alone do not settle {', '.join(never)}: the difference is about as "
+            "large as the margin, or comes from few triples; ask about more triples, or widen it"
         )
     more = max(finding.more_prompts or 0 for finding in undecided)
     return f"about {more} further prompt pairs would settle it"
@@ -279,7 +278,19 @@ class Reading:
             first=np.array([answer.disadvantaged for answer in self.kept], dtype=bool),
             repetition=np.array([answer.repetition for answer in self.kept], dtype=np.intp),
             triple=np.array(of_pair, dtype=np.intp),
+            said=self._said(),
         )
+
+    def _said(self) -> NDArray[np.intp]:
+        """Equal where a prompt was answered twice with the same text."""
+        import numpy as np
+
+        known: dict[tuple[str, bool, str], int] = {}
+        keys = (
+            (answer.pair, answer.disadvantaged, text)
+            for answer, text in zip(self.kept, self.texts, strict=True)
+        )
+        return np.array([known.setdefault(key, len(known)) for key in keys], dtype=np.intp)
 
     @cached_property
     def answered(self) -> Labels:
@@ -293,7 +304,7 @@ class Reading:
         """(N,): whether the answer declines the request."""
         import numpy as np
 
-        return np.array([refusal.is_refusal(answer.text or "") for answer in self.kept], dtype=bool)
+        return np.array([refusal.is_refusal(text) for text in self.texts], dtype=bool)
 
     @property
     def comparable(self) -> Labels:
@@ -395,7 +406,13 @@ def _measured_by(reading: Reading, measure: AnswerMeasure, margin: float) -> Cri
     if measure.scale == "relative":  # so that half as long and twice as long differ alike
         values = np.log(values, out=np.full_like(values, np.nan), where=values > 0)
     question = MeanDifference(values, of_logarithms=measure.scale == "relative")
-    return Criterion(measure.name, question, margin, of_shares=measure.scale == "share")
+    return Criterion(
+        measure.name,
+        question,
+        margin,
+        of_shares=measure.scale == "share",
+        of_ratios=measure.scale == "relative",
+    )
 
 
 def _labelled(reading: Reading, asked: Asked) -> Iterator[Criterion]:
@@ -440,6 +457,11 @@ def _similarity_gap(reading: Reading, metric: SimilarityMetric) -> SimilarityGap
     similarities[:, row, column] = similarities[:, column, row] = scores
     unknown = np.isnan(np.einsum("pii->pi", similarities))  # the space knows no word of it
     places[unknown] = -1
+    known = (places >= 0)[:, :, None] & (places >= 0)[:, None, :]
+    if np.isnan(similarities[known]).any():
+        raise CaffeError(
+            f"the metric {metric.name} compares an answer with itself and not with others; mend it"
+        )
     return SimilarityGap(np.nan_to_num(similarities, nan=0.0), places)
 
 
