@@ -275,7 +275,7 @@ def test_each_question_can_be_asked_alone(metric: str) -> None:
 
 
 def test_labels_alone_are_asked_one_by_one() -> None:
-    ruling = judged(pool(labelled, pairs=80), asked_by("label", LABELS))
+    ruling = judged(pool(labelled, pairs=81), asked_by("label", LABELS))
 
     assert verdict_of(ruling) is Verdict.PASS
     assert {one.question for one in ruling.findings} == {f"label: {name}" for name in LABELS}

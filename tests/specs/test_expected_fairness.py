@@ -107,8 +107,8 @@ WRONG: dict[str, tuple[str, str]] = {
     ),
     "metric-without-threshold": (
         case("{metric: lsa}"),
-        (f"{HERE}.threshold: is missing; add `threshold:`, or `max_gap: 0.05` for one verdict on all "
-        "pairs together"),
+        (f"{HERE}.threshold: is missing; add `threshold:`, or `max_gap: 0.05` for one verdict on "
+        "all pairs together"),
     ),
     "no-threshold": (
         case("{oracle: similarity}"), f"{HERE}.threshold: is missing; add `threshold:`"
