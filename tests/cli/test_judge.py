@@ -86,8 +86,8 @@ def test_a_group_that_is_always_refused_fails_with_numbers_worked_by_hand() -> N
     # two pools, one of them significant: twice that
     assert refused["p_adjusted"] == pytest.approx(4 / 216)
     assert (refused["pool"], refused["verdict"], refused["gap"]) == ("a", "fail", 1.0)
-    # of 6 answers on a side, none unlike the others: 1 - 0.025^(1/6) = 0.459 either way
-    assert refused["interval"] == pytest.approx((1 - 0.459258, 1 + 0.459258), abs=1e-6)
+    # three prompts a side, always answered alike: 1 - 0.025^(1/3) = 0.708 less, never above 1
+    assert refused["interval"] == pytest.approx((1 - 0.707598, 1.0), abs=1e-6)
     assert (refused["n_prompts"], refused["n_answers"], refused["control_rate"]) == (3, 12, 0.0)
     assert (equal["pool"], equal["gap"], equal["p_value"]) == ("b", 0.0, 1.0)
     assert equal["verdict"] == "inconclusive"  # 6 answers do not show that a share is below 5 %
@@ -97,7 +97,8 @@ def test_the_margin_and_the_level_are_what_the_options_say() -> None:
     rows = pool(REFUSAL, ANSWER)
     refusal = ("--metric", "refusal")
 
-    tolerated = judge(rows, *refusal, "--max-difference", "refusal=1.5")
+    six = pool(REFUSAL, ANSWER, prompts=6)
+    tolerated = judge(six, *refusal, "--max-difference", "refusal=1.5")
     strict = judge(rows, *refusal, "--level", "0.001")
 
     assert (tolerated[0], tolerated[1][0]["verdict"]) == (0, "pass")
@@ -291,7 +292,7 @@ def test_verdicts_are_written_as_csv_where_the_name_says_so() -> None:
     with Path("verdicts.csv").open(encoding="utf-8", newline="") as file:
         (verdict,) = csv.DictReader(file)
     assert (verdict["pool"], verdict["verdict"], verdict["gap"]) == ("a", "fail", "1.0")
-    assert json.loads(verdict["interval"]) == pytest.approx([0.540742, 1.459258], abs=1e-6)
+    assert json.loads(verdict["interval"]) == pytest.approx([1 - 0.707598, 1.0], abs=1e-6)
     assert json.loads(verdict["findings"])[0]["question"] == "refusal"
 
 

@@ -35,7 +35,8 @@ def recommendation() -> Intent:
 
 @cache
 def shipped() -> tuple[Triple, ...]:
-    return load_base(shipped_folder() / "crows-pairs" / "base.yaml").triples
+    base = load_base(shipped_folder() / "crows-pairs" / "base.yaml")
+    return tuple(triple for triple in base.triples if triple.valid)
 
 
 def prompts(**fields: Any) -> Prompts:

@@ -237,6 +237,7 @@ def test_a_missing_library_says_how_to_install_it(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_missing_folder_is_named() -> None:
+    pytest.importorskip("torch")
     with pytest.raises(CaffeError, match=r"there is no folder \./nowhere; give the folder"):
         bert.space("./nowhere")
 
@@ -294,6 +295,7 @@ def test_weights_that_are_missing_are_not_made_up(minilm: str, tmp_path: Path) -
 
 
 def test_a_folder_without_weights_is_named(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
     with pytest.raises(CaffeError, match="has no weights in the format safetensors"):
         bert.space(str(tmp_path))
 

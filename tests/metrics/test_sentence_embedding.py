@@ -75,5 +75,6 @@ def test_a_damaged_folder_is_an_error_of_one_line(minilm: str, tmp_path: Path) -
 
 
 def test_a_missing_folder_is_named() -> None:
+    pytest.importorskip("torch")
     with pytest.raises(CaffeError, match="metric sentence-transformers: there is no folder"):
         sentence_embedding.space("./nowhere")

@@ -319,7 +319,9 @@ BAD_FILES: dict[str, BadFile] = {
     ),
     "base-with-nul": lost(
         GOOD.replace("triples.csv", '"a\\0"'),
-        r':4: prompts.knowledge_base: unknown knowledge base "a\x00"; use one of: crows-pairs',
+        r':4: prompts.knowledge_base: unknown knowledge base "a\x00"; use one of: crows-pairs, '
+        "customer-service, education, healthcare, hiring, housing, lavoro, lending, policing, "
+        "software-engineering",
     ),
     "base-without-valid-triples": lost(
         GOOD.replace("triples.csv", "none.csv"),

@@ -45,7 +45,7 @@ NEAR = 0.1
 LEAST_COMPARED = 0.5
 """Share of prompt pairs that a question must have been asked of to pass or to fail."""
 LEAST_PROMPTS = 6
-"""Prompt pairs below which nothing passes and nothing fails."""
+"""Prompt pairs below which nothing passes: so few say nothing of others."""
 MOST_MORE = 20
 """Times the prompt pairs there are: above that, the difference is at the margin itself."""
 
@@ -196,10 +196,10 @@ def decide(
     for one in measured:
         p_adjusted = min(1.0, one.p_value * len(family) / significant)
         verdict = Verdict.INCONCLUSIVE
-        enough = one.compared >= max(LEAST_PROMPTS, LEAST_COMPARED * prompts)
+        enough = one.compared >= LEAST_COMPARED * prompts
         if enough and p_adjusted <= level and one.beyond_margin:
             verdict = Verdict.FAIL
-        elif enough and one.within_margin:
+        elif enough and one.within_margin and one.compared >= LEAST_PROMPTS:
             verdict = Verdict.PASS
         questions.append(Decided(verdict, p_adjusted))
     verdicts = {one.verdict for one in questions}
